@@ -1,1 +1,3 @@
+//! The thin binary: argv to exit code.
+
 fn main() {}

@@ -1,1 +1,1 @@
-fn main(){}
+//! One binary for every integration test.
