@@ -3,15 +3,17 @@
 //! Parsers disagree about duplicate keys, lone surrogates and numbers beyond their types. Under [`Rules::Strict`] a
 //! document that is accepted reads alike everywhere, so what is judged is what is forwarded.
 
+mod error;
 mod keys;
+mod part;
 mod text;
 
 use std::{borrow::Cow, ops::Range};
 
+pub use error::ScanError;
 use keys::Keys;
-pub(super) use text::unescape;
-
-use crate::refusal::Code;
+pub use part::Part;
+use text::unescape;
 
 /// How much of JSON is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,102 +30,6 @@ impl Rules {
         match self {
             Self::Strict => 64,
             Self::Loose => 128,
-        }
-    }
-}
-
-/// Why a document is refused; positions are byte offsets.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ScanError {
-    /// Not UTF-8.
-    #[error("invalid UTF-8 at byte {at}")]
-    Utf8 {
-        /// Where.
-        at: usize,
-    },
-    /// Something else than the grammar allows.
-    #[error("expected {expected} at byte {at}")]
-    Syntax {
-        /// Where.
-        at: usize,
-        /// What may stand there.
-        expected: &'static str,
-    },
-    /// More containers inside one another than the rules allow.
-    #[error("nested deeper than {max} levels at byte {at}")]
-    Depth {
-        /// Where.
-        at: usize,
-        /// The bound.
-        max: usize,
-    },
-    /// A key that its object holds already, once escapes are decoded.
-    #[error("the key before byte {at} stands twice in its object")]
-    DuplicateKey {
-        /// Just after the second key.
-        at: usize,
-    },
-    /// An escape of half a surrogate pair.
-    #[error("a lone surrogate in the string before byte {at}")]
-    LoneSurrogate {
-        /// Just after the string.
-        at: usize,
-    },
-    /// An integer outside i64 and u64, or a number that is infinite as f64.
-    #[error("the number at byte {at} is out of range")]
-    NumberRange {
-        /// Where.
-        at: usize,
-    },
-}
-
-impl ScanError {
-    /// [`Code::ParseError`] where it is not JSON, else [`Code::Ambiguous`].
-    pub fn code(&self) -> Code {
-        match self {
-            Self::Utf8 { .. } | Self::Syntax { .. } => Code::ParseError,
-            Self::Depth { .. }
-            | Self::DuplicateKey { .. }
-            | Self::LoneSurrogate { .. }
-            | Self::NumberRange { .. } => Code::Ambiguous,
-        }
-    }
-}
-
-/// A value as it stands in its document: the text, and where it stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part<'a> {
-    text: &'a str,
-    start: usize,
-}
-
-impl<'a> Part<'a> {
-    /// The JSON text, without surrounding white space.
-    pub fn as_str(&self) -> &'a str {
-        self.text
-    }
-
-    /// The bytes of the document that it takes.
-    pub fn range(&self) -> Range<usize> {
-        self.start..self.start + self.text.len()
-    }
-
-    /// Whether it is an object.
-    pub fn is_object(&self) -> bool {
-        self.text.starts_with('{')
-    }
-
-    /// Its decoded text if it is a string; a lone surrogate, which strict scans refuse, becomes U+FFFD.
-    pub fn string(&self) -> Option<Cow<'a, str>> {
-        let inner = self.text.strip_prefix('"')?.strip_suffix('"')?;
-        Some(unescape(inner))
-    }
-
-    /// The same part of a document in which this part's document begins at byte `offset`.
-    pub(super) fn shifted(self, offset: usize) -> Self {
-        Self {
-            start: self.start + offset,
-            ..self
         }
     }
 }
@@ -219,10 +125,7 @@ impl<'a> Scanner<'a> {
                 _ => self.scalar(next)?,
             }
             if !self.climb(floor)? {
-                return Ok(Part {
-                    text: &self.text[start..self.at],
-                    start,
-                });
+                return Ok(self.part(start..self.at));
             }
             next = self.peek();
         }
@@ -243,10 +146,7 @@ impl<'a> Scanner<'a> {
 
     /// What lies between two positions.
     pub(super) fn part(&self, range: Range<usize>) -> Part<'a> {
-        Part {
-            text: &self.text[range.clone()],
-            start: range.start,
-        }
+        Part::new(&self.text[range.clone()], range.start)
     }
 
     /// Leaves finished containers; true when another value comes, false when only `floor` containers are open.

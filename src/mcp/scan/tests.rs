@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::refusal::Code;
 
 fn strict(text: &str) -> Result<(), ScanError> {
     check(text.as_bytes(), Rules::Strict)
