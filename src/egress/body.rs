@@ -119,7 +119,7 @@ impl Body {
 
     /// Ends a body that is known to be empty, so that its connection can serve again.
     pub(super) fn settle(&mut self, context: &mut Context<'_>) {
-        if self.incoming.is_end_stream() && self.decoder.is_none() {
+        if self.incoming.is_end_stream() {
             self.end(context);
         }
     }
@@ -176,7 +176,10 @@ impl Body {
                 }
                 Poll::Ready(None) => {}
             }
-            if let Some(decoder) = &mut self.decoder {
+            // An answer without a body may still name a coding (RFC 9110, section 8.4).
+            if let Some(decoder) = &mut self.decoder
+                && self.read.0 > 0
+            {
                 let result = decoder.finish();
                 self.decoded(result, batch)?;
             }

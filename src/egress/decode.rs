@@ -212,3 +212,6 @@ impl Zstd {
         Ok(needed)
     }
 }
+
+#[cfg(test)]
+mod tests;
