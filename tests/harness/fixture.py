@@ -4,9 +4,9 @@ import contextlib
 import pathlib
 import tempfile
 
-from harness.process import ROOT, accepts, free_port, running, wait_until
+from harness.process import TARGET, accepts, free_port, running, wait_until
 
-PROGRAM = ROOT / "target" / "release" / "examples" / "fixture"
+PROGRAM = TARGET / "release" / "examples" / "fixture"
 
 
 @contextlib.contextmanager

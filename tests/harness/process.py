@@ -1,6 +1,7 @@
 """Programs that a test starts, waits for, and ends by their process id."""
 
 import contextlib
+import os
 import pathlib
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tests" / ".tools"
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 
 
 class NotReady(Exception):

@@ -6,22 +6,22 @@ import os
 import pathlib
 import tempfile
 
-from harness.process import ROOT, answers_200, free_port, running, wait_until
+from harness.process import TARGET, answers_200, free_port, running, wait_until
 
-PROGRAM = ROOT / "target" / "release" / "tollgate"
+PROGRAM = TARGET / "release" / "tollgate"
 
 
 @contextlib.contextmanager
-def tollgate(servers, key=None, prefix=()):
+def tollgate(servers, keys=(), prefix=()):
     """Runs `tollgate serve` in front of `servers`, a dict of name and port on 127.0.0.1.
 
-    Callers are one local user, or whoever has `key` (`tg_…`). `prefix` goes before the command.
+    Callers are one local user, or an agent for each of `keys` (`tg_…`). `prefix` goes before the command.
     Gives `url(name)`, where clients find the server, and the process.
     """
     with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
         home = pathlib.Path(folder)
         agents, ops = free_port(), free_port()
-        policy = write_policy(home, servers, key, agents, ops)
+        policy = write_policy(home, servers, keys, agents, ops)
         log = home / "tollgate.log"
         command = [*prefix, PROGRAM, "serve", "--policy", policy]
         environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
@@ -30,12 +30,12 @@ def tollgate(servers, key=None, prefix=()):
             yield (lambda name: f"http://127.0.0.1:{agents}/mcp/{name}"), process
 
 
-def write_policy(home, servers, key, agents, ops):
+def write_policy(home, servers, keys, agents, ops):
     """Writes a policy folder that lets everyone call every tool of `servers`."""
     policy, state = home / "policy", home / "state"
     for folder in (policy, policy / "servers", state):
         folder.mkdir(mode=0o700)
-    identity = "[identity.keys]" if key else '[identity.local]\nuser = "tester"'
+    identity = "[identity.keys]" if keys else '[identity.local]\nuser = "tester"'
     write(
         policy / "tollgate.toml",
         f"""state_dir = "{state}"
@@ -49,10 +49,8 @@ ops = "127.0.0.1:{ops}"
 {identity}
 """,
     )
-    if key:
-        digest = hashlib.sha256(key.encode()).hexdigest()
-        entry = f'[[key]]\nsha256 = "{digest}"\nagent = "bench"\ntenant = "default"\nuser = "tester"\n'
-        write(policy / "keys.toml", entry)
+    if keys:
+        write(policy / "keys.toml", "\n".join(key_entry(*item) for item in enumerate(keys)))
     for name, port in servers.items():
         write(
             policy / "servers" / f"{name}.toml",
@@ -64,6 +62,16 @@ ops = "127.0.0.1:{ops}"
     ]
     write(policy / "egress.toml", "\n".join(grants))
     return policy
+
+
+def key_entry(number, key):
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    return f"""[[key]]
+sha256 = "{digest}"
+agent = "agent-{number}"
+tenant = "default"
+user = "tester"
+"""
 
 
 def write(path, text):
