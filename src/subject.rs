@@ -86,6 +86,9 @@ impl Admins {
     /// Whether `subject` is named.
     pub fn include(&self, subject: &Subject) -> bool {
         self.users.contains(&subject.user)
-            || subject.groups.iter().any(|group| self.groups.contains(group))
+            || subject
+                .groups
+                .iter()
+                .any(|group| self.groups.contains(group))
     }
 }

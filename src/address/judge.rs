@@ -108,12 +108,21 @@ pub struct Blocked {
 impl Rules {
     /// Judges a target before it is resolved: its name, or its literal address. `Some` is the final answer
     /// (a literal, a static grant, a granted `localhost`); `None` means: resolve, then [`Rules::judge`].
-    pub fn before_resolving(&self, _leg: &Leg, _target: &Target) -> Result<Option<Judged>, Blocked> {
+    pub fn before_resolving(
+        &self,
+        _leg: &Leg,
+        _target: &Target,
+    ) -> Result<Option<Judged>, Blocked> {
         todo!()
     }
 
     /// Judges the whole answer for `target`; one forbidden address refuses all of it.
-    pub fn judge(&self, _leg: &Leg, _target: &Target, _answer: &[IpAddr]) -> Result<Judged, Blocked> {
+    pub fn judge(
+        &self,
+        _leg: &Leg,
+        _target: &Target,
+        _answer: &[IpAddr],
+    ) -> Result<Judged, Blocked> {
         todo!()
     }
 }
