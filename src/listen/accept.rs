@@ -33,7 +33,12 @@ pub struct Lobby {
 
 impl Lobby {
     /// A listener's bounds. `drain` stops accepting and lets open connections finish.
-    pub fn new(limits: Limits, tls: Option<Tls>, metrics: Listener, drain: CancellationToken) -> Self {
+    pub fn new(
+        limits: Limits,
+        tls: Option<Tls>,
+        metrics: Listener,
+        drain: CancellationToken,
+    ) -> Self {
         Self {
             seats: Arc::new(Semaphore::new(limits.connections)),
             limits,
@@ -107,7 +112,13 @@ async fn run<S, H>(
     }
 }
 
-fn admit<S: Stream, H: Handle>(stream: S, peer: Peer, lobby: &Lobby, handler: &H, tasks: &TaskTracker) {
+fn admit<S: Stream, H: Handle>(
+    stream: S,
+    peer: Peer,
+    lobby: &Lobby,
+    handler: &H,
+    tasks: &TaskTracker,
+) {
     let Ok(seat) = lobby.seats.clone().try_acquire_owned() else {
         lobby.metrics.turned_away();
         // No record: a flood of them would take the room that calls need.
@@ -124,7 +135,9 @@ fn admit<S: Stream, H: Handle>(stream: S, peer: Peer, lobby: &Lobby, handler: &H
             return connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await;
         };
         match timeout(lobby.limits.head, tls.accept(stream)).await {
-            Ok(Ok(stream)) => connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await,
+            Ok(Ok(stream)) => {
+                connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await
+            }
             Ok(Err(error)) => handler.fault(Code::TlsFailed, &error.to_string()),
             Err(_) => handler.fault(Code::TlsFailed, "the handshake did not end in time"),
         }
@@ -166,7 +179,11 @@ mod tests {
     fn the_full_house_answer_is_well_formed() {
         let text = std::str::from_utf8(FULL).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{}", body.len());
+        assert!(
+            head.contains(&format!("content-length: {}\r\n", body.len())),
+            "{}",
+            body.len()
+        );
         let json: serde_json::Value = serde_json::from_str(body).unwrap();
         let code = Code::Overloaded;
         assert_eq!(json["error"]["code"], code.as_str());

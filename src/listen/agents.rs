@@ -26,7 +26,10 @@ use crate::{
 /// What stands behind the door: the gateway, or a stand-in of this room's own tests.
 pub trait Door: Clone + Send + Sync + 'static {
     /// The body of its answers.
-    type Body: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + Unpin + 'static;
+    type Body: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
+        + Send
+        + Unpin
+        + 'static;
 
     /// Answers a request whose caller is known and whose body is read.
     fn serve(&self, ask: Ask) -> impl Future<Output = Response<Self::Body>> + Send;
@@ -161,9 +164,14 @@ impl Visit<'_> {
     /// The server that the path names.
     fn route(&self, head: &Parts) -> Result<Arc<str>, Refusal> {
         let path = head.uri.path();
-        let Some(name) = path.strip_prefix("/mcp/").filter(|name| is_server_name(name)) else {
+        let Some(name) = path
+            .strip_prefix("/mcp/")
+            .filter(|name| is_server_name(name))
+        else {
             let public = match path {
-                "/mcp" => "one endpoint for all servers is not available in this version".to_owned(),
+                "/mcp" => {
+                    "one endpoint for all servers is not available in this version".to_owned()
+                }
                 _ => format!("nothing is served at `{}`", path.escape_debug()),
             };
             return Err(Refusal::new(Code::NotFound, public));
@@ -192,7 +200,7 @@ impl Visit<'_> {
             ..known
         };
         self.shared.recorder.refused(refusal, known);
-        let mut answer = answer::refusal(refusal);
+        let mut answer = answer::refusal(refusal, "POST, GET, DELETE");
         if !body::discard(rest, &head.headers).await {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(header::CONNECTION, close);

@@ -25,7 +25,10 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Answer<B> {
     type Data = Bytes;
     type Error = B::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         match &mut *self {
             Self::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
             Self::Reply(body) => Pin::new(body).poll_frame(cx),
@@ -41,23 +44,33 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Answer<B> {
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Text(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
+            Self::Text(text) => {
+                SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64))
+            }
             Self::Reply(body) => body.size_hint(),
         }
     }
 }
 
 /// A text with its type.
-pub(super) fn text<B>(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Response<Answer<B>> {
+pub(super) fn text<B>(
+    status: StatusCode,
+    kind: &'static str,
+    text: impl Into<Bytes>,
+) -> Response<Answer<B>> {
     let mut answer = Response::new(Answer::Text(Some(text.into())));
     *answer.status_mut() = status;
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer
 }
 
-/// A refusal, in the shape that its code has outside of tool results.
-pub(super) fn refusal<B>(refusal: &Refusal) -> Response<Answer<B>> {
+/// A refusal, in the shape that its code has outside of tool results; `allow` lists the methods that are served.
+pub(super) fn refusal<B>(refusal: &Refusal, allow: &'static str) -> Response<Answer<B>> {
     let code = refusal.code;
     let body = match code.shape() {
         Shape::Rpc(number) => json!({
@@ -83,7 +96,7 @@ pub(super) fn refusal<B>(refusal: &Refusal) -> Response<Answer<B>> {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
         Code::MethodNotAllowed => {
-            headers.insert(header::ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
+            headers.insert(header::ALLOW, HeaderValue::from_static(allow));
         }
         _ => {}
     }
@@ -103,7 +116,10 @@ mod tests {
 
     #[test]
     fn a_refusal_says_code_message_and_remedy() {
-        let answer = refusal(&Refusal::new(Code::BodyTooLarge, "the body is larger than 9 bytes"));
+        let answer = refusal(
+            &Refusal::new(Code::BodyTooLarge, "the body is larger than 9 bytes"),
+            "GET",
+        );
         assert_eq!(answer.status(), 413);
         assert_eq!(
             body(answer),
@@ -113,7 +129,13 @@ mod tests {
 
     #[test]
     fn protocol_faults_speak_json_rpc() {
-        let answer = refusal(&Refusal::new(Code::HeaderDuplicate, "`Tollgate-Turn` stands more than once"));
+        let answer = refusal(
+            &Refusal::new(
+                Code::HeaderDuplicate,
+                "`Tollgate-Turn` stands more than once",
+            ),
+            "GET",
+        );
         assert_eq!(answer.status(), 400);
         let json: serde_json::Value = serde_json::from_str(&body(answer)).unwrap();
         assert_eq!(json["error"]["code"], -32020);

@@ -22,7 +22,10 @@ const DISCARD: Duration = Duration::from_secs(1);
 ///
 /// A body that is announced or found to be larger than the bound, that takes too long, or that ends early. The second
 /// value is what was not read.
-pub(super) async fn read(mut body: Incoming, limits: &Limits) -> Result<Bytes, (Refusal, Incoming)> {
+pub(super) async fn read(
+    mut body: Incoming,
+    limits: &Limits,
+) -> Result<Bytes, (Refusal, Incoming)> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
@@ -83,11 +86,16 @@ async fn collect(body: &mut Incoming, cap: usize) -> Result<Bytes, Refusal> {
 }
 
 fn too_large(cap: usize) -> Refusal {
-    Refusal::new(Code::BodyTooLarge, format!("the body is larger than {cap} bytes"))
+    Refusal::new(
+        Code::BodyTooLarge,
+        format!("the body is larger than {cap} bytes"),
+    )
 }
 
 fn broken(error: &hyper::Error) -> Refusal {
-    let cause = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    let cause = error
+        .source()
+        .and_then(|source| source.downcast_ref::<io::Error>());
     let gone = error.is_incomplete_message()
         || cause.is_some_and(|cause| {
             matches!(
@@ -98,6 +106,9 @@ fn broken(error: &hyper::Error) -> Refusal {
     if gone {
         return Refusal::new(Code::ClientGone, "the connection ended before the body did");
     }
-    Refusal::new(Code::BodyBroken, "the body is not framed as its headers say")
-        .with_detail(cause.map_or_else(|| error.to_string(), ToString::to_string))
+    Refusal::new(
+        Code::BodyBroken,
+        "the body is not framed as its headers say",
+    )
+    .with_detail(cause.map_or_else(|| error.to_string(), ToString::to_string))
 }

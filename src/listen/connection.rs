@@ -35,18 +35,30 @@ pub struct Peer {
 /// What answers the requests of a listener.
 pub trait Handle: Clone + Send + Sync + 'static {
     /// The body of its answers.
-    type Body: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + Unpin + 'static;
+    type Body: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
+        + Send
+        + Unpin
+        + 'static;
 
     /// Answers one request.
-    fn handle(&self, request: Request<Incoming>, peer: Peer) -> impl Future<Output = Response<Self::Body>> + Send;
+    fn handle(
+        &self,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> impl Future<Output = Response<Self::Body>> + Send;
 
     /// Takes down what went wrong outside any request: a head that hyper refused, a failed handshake.
     fn fault(&self, code: Code, detail: &str);
 }
 
 /// Serves one connection to its end.
-pub(super) async fn serve<S, H>(stream: S, peer: Peer, handler: &H, limits: Limits, drain: &CancellationToken)
-where
+pub(super) async fn serve<S, H>(
+    stream: S,
+    peer: Peer,
+    handler: &H,
+    limits: Limits,
+    drain: &CancellationToken,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send,
     H: Handle,
 {
@@ -58,7 +70,11 @@ where
         let until = (request.method() == Method::GET).then(|| drain.clone());
         async move {
             let answer = handler.handle(request, peer).await;
-            Ok::<_, Infallible>(answer.map(|body| Answering { body, until, _life: life }))
+            Ok::<_, Infallible>(answer.map(|body| Answering {
+                body,
+                until,
+                _life: life,
+            }))
         }
     });
     let io = TokioIo::new(Watched::new(stream, pulse.clone()));
@@ -107,8 +123,14 @@ fn fault(error: &hyper::Error, wait: Wait) -> Option<(Code, String)> {
 
 fn late(wait: Wait) -> Option<(Code, String)> {
     match wait {
-        Wait::Head => Some((Code::SlowHead, "the request head did not end in time".to_owned())),
-        Wait::Stalled => Some((Code::ClientGone, "the client did not take its answer".to_owned())),
+        Wait::Head => Some((
+            Code::SlowHead,
+            "the request head did not end in time".to_owned(),
+        )),
+        Wait::Stalled => Some((
+            Code::ClientGone,
+            "the client did not take its answer".to_owned(),
+        )),
         Wait::First | Wait::Idle | Wait::Busy => None,
     }
 }
@@ -124,8 +146,15 @@ impl<B: Body + Unpin> Body for Answering<B> {
     type Data = B::Data;
     type Error = B::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        if self.until.as_ref().is_some_and(CancellationToken::is_cancelled) {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        if self
+            .until
+            .as_ref()
+            .is_some_and(CancellationToken::is_cancelled)
+        {
             return Poll::Ready(None);
         }
         Pin::new(&mut self.body).poll_frame(cx)

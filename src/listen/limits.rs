@@ -47,5 +47,7 @@ pub fn descriptors() -> usize {
     };
     let raised = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     let soft = raised.and_then(|()| getrlimit(Resource::RLIMIT_NOFILE));
-    soft.map_or(UNKNOWN, |(soft, _)| usize::try_from(soft).unwrap_or(usize::MAX))
+    soft.map_or(UNKNOWN, |(soft, _)| {
+        usize::try_from(soft).unwrap_or(usize::MAX)
+    })
 }

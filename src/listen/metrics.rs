@@ -35,9 +35,21 @@ impl Metrics {
     /// Registers them.
     pub fn new(registry: &mut Registry) -> Self {
         let metrics = Self::default();
-        registry.register("tollgate_listen_requests", "Requests read", metrics.requests.clone());
-        registry.register("tollgate_listen_refusals", "Requests and connections refused", metrics.refusals.clone());
-        registry.register("tollgate_listen_connections", "Open connections", metrics.connections.clone());
+        registry.register(
+            "tollgate_listen_requests",
+            "Requests read",
+            metrics.requests.clone(),
+        );
+        registry.register(
+            "tollgate_listen_refusals",
+            "Requests and connections refused",
+            metrics.refusals.clone(),
+        );
+        registry.register(
+            "tollgate_listen_connections",
+            "Open connections",
+            metrics.connections.clone(),
+        );
         registry.register(
             "tollgate_listen_turned_away",
             "Connections beyond the bound",

@@ -7,7 +7,11 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::Empty;
 use hyper::body::Incoming;
 
-use super::{Handle, Origins, Peer, Recorder, answer::{self, Answer}, record::Known};
+use super::{
+    Handle, Origins, Peer, Recorder,
+    answer::{self, Answer},
+    record::Known,
+};
 use crate::refusal::{Code, Refusal};
 
 /// The format of Prometheus' OpenMetrics text.
@@ -46,10 +50,14 @@ impl Ops {
         }
     }
 
-    fn answer(&self, request: &Request<Incoming>, peer: Peer) -> Result<Response<Answer<Empty<Bytes>>>, Refusal> {
+    fn answer(
+        &self,
+        request: &Request<Incoming>,
+        peer: Peer,
+    ) -> Result<Response<Answer<Empty<Bytes>>>, Refusal> {
         self.origins.judge(request.uri(), request.headers(), peer)?;
         if request.method() != Method::GET {
-            let public = format!("`{}` is not served here; use GET", request.method());
+            let public = format!("`{}` is not served here", request.method());
             return Err(Refusal::new(Code::MethodNotAllowed, public));
         }
         let plain = |status, text: String| answer::text(status, "text/plain; charset=utf-8", text);
@@ -61,7 +69,10 @@ impl Ops {
             }),
             "/metrics" => Ok(answer::text(StatusCode::OK, METRICS, self.health.metrics())),
             path => {
-                let public = format!("nothing is served at `{}`; there are /livez, /readyz and /metrics", path.escape_debug());
+                let public = format!(
+                    "nothing is served at `{}`; there are /livez, /readyz and /metrics",
+                    path.escape_debug()
+                );
                 Err(Refusal::new(Code::NotFound, public))
             }
         }
@@ -80,7 +91,7 @@ impl Handle for Ops {
                 ..Known::default()
             };
             self.recorder.refused(&refusal, known);
-            answer::refusal(&refusal)
+            answer::refusal(&refusal, "GET")
         })
     }
 

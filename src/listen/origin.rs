@@ -35,12 +35,20 @@ impl Origins {
     ///
     /// [`Code::BadHead`] without exactly one readable `Host`, else [`Code::BadHost`] or [`Code::BadOrigin`].
     pub fn judge(&self, uri: &Uri, headers: &HeaderMap, peer: Peer) -> Result<(), Refusal> {
-        let host = single(headers, &header::HOST, Code::BadHead)?.ok_or_else(|| {
-            Refusal::new(Code::BadHead, "the request has no `Host`")
-        })?;
-        for authority in [Some(host), uri.authority().map(http::uri::Authority::as_str)].into_iter().flatten() {
+        let host = single(headers, &header::HOST, Code::BadHead)?
+            .ok_or_else(|| Refusal::new(Code::BadHead, "the request has no `Host`"))?;
+        for authority in [
+            Some(host),
+            uri.authority().map(http::uri::Authority::as_str),
+        ]
+        .into_iter()
+        .flatten()
+        {
             if !self.is_own(authority, peer) {
-                let public = format!("`{}` is not a name of this listener", authority.escape_debug());
+                let public = format!(
+                    "`{}` is not a name of this listener",
+                    authority.escape_debug()
+                );
                 return Err(Refusal::new(Code::BadHost, public));
             }
         }
@@ -70,8 +78,13 @@ impl Origins {
     /// program.
     fn is_allowed(&self, origin: &str, host: &str) -> bool {
         let scheme = if self.https { "https://" } else { "http://" };
-        let own = origin.strip_prefix(scheme).is_some_and(|rest| rest.eq_ignore_ascii_case(host));
-        own || self.allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
+        let own = origin
+            .strip_prefix(scheme)
+            .is_some_and(|rest| rest.eq_ignore_ascii_case(host));
+        own || self
+            .allowed
+            .iter()
+            .any(|allowed| allowed.eq_ignore_ascii_case(origin))
     }
 }
 
@@ -88,13 +101,20 @@ fn name_of(authority: &str) -> Option<&str> {
     (port_is_fine && !name.is_empty()).then_some(name)
 }
 
-fn single<'a>(headers: &'a HeaderMap, name: &header::HeaderName, code: Code) -> Result<Option<&'a str>, Refusal> {
+fn single<'a>(
+    headers: &'a HeaderMap,
+    name: &header::HeaderName,
+    code: Code,
+) -> Result<Option<&'a str>, Refusal> {
     let mut values = headers.get_all(name).iter();
     let first = values.next().map(HeaderValue::to_str);
     match (first, values.next()) {
         (None, _) => Ok(None),
         (Some(Ok(text)), None) => Ok(Some(text)),
-        _ => Err(Refusal::new(code, format!("`{name}` must stand once, in ASCII"))),
+        _ => Err(Refusal::new(
+            code,
+            format!("`{name}` must stand once, in ASCII"),
+        )),
     }
 }
 
@@ -111,7 +131,10 @@ mod tests {
             local: Some("[::ffff:10.0.0.7]:8700".parse().unwrap()),
             remote: None,
         };
-        origins.judge(&uri.parse().unwrap(), &map, peer).err().map(|refusal| refusal.code)
+        origins
+            .judge(&uri.parse().unwrap(), &map, peer)
+            .err()
+            .map(|refusal| refusal.code)
     }
 
     fn host(origins: &Origins, host: &str) -> Option<Code> {
@@ -121,31 +144,68 @@ mod tests {
     #[test]
     fn own_names_are_the_address_localhost_and_the_public_host() {
         let public = Origins::new(Some("tollgate.example.com".to_owned()), Vec::new(), true);
-        for own in ["localhost:8700", "LOCALHOST", "127.0.0.1:1", "[::1]:8700", "10.0.0.7:8700", "Tollgate.example.com"] {
+        for own in [
+            "localhost:8700",
+            "LOCALHOST",
+            "127.0.0.1:1",
+            "[::1]:8700",
+            "10.0.0.7:8700",
+            "Tollgate.example.com",
+        ] {
             assert_eq!(host(&public, own), None, "{own}");
         }
-        for other in ["evil.example", "localhost.evil.example", "10.0.0.8", "127.0.0.2", "localhost:x", "[::1", "", "a@localhost"] {
+        for other in [
+            "evil.example",
+            "localhost.evil.example",
+            "10.0.0.8",
+            "127.0.0.2",
+            "localhost:x",
+            "[::1",
+            "",
+            "a@localhost",
+        ] {
             assert_eq!(host(&public, other), Some(Code::BadHost), "{other}");
         }
-        assert_eq!(host(&Origins::default(), "tollgate.example.com"), Some(Code::BadHost));
+        assert_eq!(
+            host(&Origins::default(), "tollgate.example.com"),
+            Some(Code::BadHost)
+        );
     }
 
     #[test]
     fn host_stands_once_and_agrees_with_the_target() {
         let none = Origins::default();
         assert_eq!(judge(&none, "/", &[]), Some(Code::BadHead));
-        assert_eq!(judge(&none, "/", &[("host", "localhost"); 2]), Some(Code::BadHead));
+        assert_eq!(
+            judge(&none, "/", &[("host", "localhost"); 2]),
+            Some(Code::BadHead)
+        );
         let absolute = "http://evil.example/mcp/x";
-        assert_eq!(judge(&none, absolute, &[("host", "localhost")]), Some(Code::BadHost));
+        assert_eq!(
+            judge(&none, absolute, &[("host", "localhost")]),
+            Some(Code::BadHost)
+        );
     }
 
     #[test]
     fn an_origin_is_absent_own_or_listed() {
         let origins = Origins::new(None, vec!["https://app.example.com".to_owned()], false);
-        let from = |origin| judge(&origins, "/", &[("host", "localhost:8700"), ("origin", origin)]);
+        let from = |origin| {
+            judge(
+                &origins,
+                "/",
+                &[("host", "localhost:8700"), ("origin", origin)],
+            )
+        };
         assert_eq!(from("http://localhost:8700"), None);
         assert_eq!(from("https://app.example.com"), None);
-        for other in ["http://localhost:3000", "https://localhost:8700", "null", "http://evil.example", ""] {
+        for other in [
+            "http://localhost:3000",
+            "https://localhost:8700",
+            "null",
+            "http://evil.example",
+            "",
+        ] {
             assert_eq!(from(other), Some(Code::BadOrigin), "{other}");
         }
     }

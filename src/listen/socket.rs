@@ -179,7 +179,11 @@ mod tests {
 
     #[test]
     fn addresses_are_read_and_shown_alike() {
-        for text in ["127.0.0.1:8700", "[::1]:0", "unix:/run/tollgate/agents.sock"] {
+        for text in [
+            "127.0.0.1:8700",
+            "[::1]:0",
+            "unix:/run/tollgate/agents.sock",
+        ] {
             assert_eq!(Address::parse(text).unwrap().to_string(), text);
         }
         for wrong in ["", "localhost:8700", "127.0.0.1", "unix:"] {
@@ -193,7 +197,10 @@ mod tests {
         let bound = Bound::new(&any, 2).unwrap();
         assert_eq!(bound.sockets.len(), 2);
         assert_ne!(bound.address, any);
-        assert!(matches!(Bound::new(&bound.address, 1), Err(Error::InUse(_))));
+        assert!(matches!(
+            Bound::new(&bound.address, 1),
+            Err(Error::InUse(_))
+        ));
     }
 
     #[test]
@@ -204,7 +211,10 @@ mod tests {
         assert!(matches!(unix(&path, 0o600), Err(Error::InUse(_))));
         drop(live);
         unix(&path, 0o600).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 
     #[test]
@@ -214,6 +224,9 @@ mod tests {
         fs::write(&path, "mine").unwrap();
         assert!(matches!(unix(&path, 0o600), Err(Error::NotASocket(_))));
         let long = folder.path().join("x".repeat(120));
-        assert!(matches!(unix(&long, 0o600), Err(Error::PathTooLong { max: 107, .. })));
+        assert!(matches!(
+            unix(&long, 0o600),
+            Err(Error::PathTooLong { max: 107, .. })
+        ));
     }
 }

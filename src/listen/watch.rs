@@ -60,7 +60,8 @@ impl Pulse {
     }
 
     fn step(&self) {
-        self.steps.store(self.steps.load(Relaxed).wrapping_add(1).max(1), Relaxed);
+        self.steps
+            .store(self.steps.load(Relaxed).wrapping_add(1).max(1), Relaxed);
     }
 }
 
@@ -120,7 +121,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.wrote(result)
     }
