@@ -20,6 +20,8 @@ pub enum Proof {
     Queued(Recorded<Verdict>),
     /// A side effect.
     Durable(Recorded<Outcome>),
+    /// None can be had: the reply says that records cannot be kept.
+    Impossible,
 }
 
 /// The body of a reply: up to three pieces already in memory, or a stream that ends by itself.
