@@ -1,1 +1,5 @@
 //! One binary for every integration test.
+
+mod audit;
+mod audit_faults;
+mod layers;
