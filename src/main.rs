@@ -1,3 +1,5 @@
 //! The thin binary: argv to exit code.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    tollgate::cli::run()
+}

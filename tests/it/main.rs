@@ -1,1 +1,3 @@
 //! One binary for every integration test.
+
+mod corpus;
