@@ -82,7 +82,7 @@ impl Egress {
             deadline,
         } = out;
         let server = permit.server();
-        let host = request::host_text(server.target.host());
+        let host = Arc::<str>::from(server.target.host().to_string());
         let unsent = |error, destination: Option<&Destination>| Failed {
             error,
             not_sent: true,

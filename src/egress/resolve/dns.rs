@@ -135,13 +135,9 @@ impl Dns {
     }
 
     fn servers_for(&self, name: &Name) -> &TokioResolver {
-        let text = name.as_str();
         self.zones
             .iter()
-            .find(|(suffix, _)| {
-                text.strip_suffix(suffix.as_str())
-                    .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-            })
+            .find(|(suffix, _)| name.as_str() == suffix || name.is_below(suffix))
             .map_or(&self.everything, |(_, resolver)| resolver)
     }
 

@@ -1,6 +1,6 @@
 //! How a request looks on the wire, and how a redirect is told.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{
@@ -13,11 +13,7 @@ use http::{
 };
 use http_body_util::Full;
 
-use crate::{
-    address::{Host, Scheme, Target},
-    egress::Error,
-    policy::Server,
-};
+use crate::{address::Target, egress::Error, policy::Server};
 
 /// Header fields about one connection or one framing; they are ours to write.
 const FRAMING: [HeaderName; 7] = [
@@ -46,33 +42,12 @@ pub(super) fn prepare(
     for name in &FRAMING {
         head.headers.remove(name);
     }
-    head.headers.insert(HOST, authority(&server.target, host));
+    let authority = HeaderValue::try_from(server.target.authority())
+        .expect("a parsed host is ASCII without control characters");
+    head.headers.insert(HOST, authority);
     head.headers
         .insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     Ok(Request::from_parts(head, Full::new(body)))
-}
-
-/// The host as it stands in a URL.
-pub(super) fn host_text(host: &Host) -> Arc<str> {
-    match host {
-        Host::Name(name) => Arc::from(name.as_str()),
-        Host::Ip(IpAddr::V4(address)) => Arc::from(address.to_string()),
-        Host::Ip(IpAddr::V6(address)) => Arc::from(format!("[{address}]")),
-    }
-}
-
-/// Host and port, without the port that the scheme implies (RFC 9110, section 7.2).
-fn authority(target: &Target, host: &str) -> HeaderValue {
-    let implied = match target.scheme() {
-        Scheme::Http => 80,
-        Scheme::Https => 443,
-    };
-    let text = if target.port() == implied {
-        HeaderValue::from_str(host)
-    } else {
-        HeaderValue::try_from(format!("{host}:{}", target.port()))
-    };
-    text.expect("a parsed host is ASCII without control characters")
 }
 
 /// Scheme and host of a `Location`, and nothing else of it: paths and queries carry secrets.
@@ -87,13 +62,7 @@ pub(super) fn origin(location: Option<&HeaderValue>) -> String {
         return "another path on itself".to_owned();
     }
     match Target::from_wire(text) {
-        Ok(target) => {
-            let scheme = match target.scheme() {
-                Scheme::Http => "http",
-                Scheme::Https => "https",
-            };
-            format!("{scheme}://{}", host_text(target.host()))
-        }
+        Ok(target) => format!("{}://{}", target.scheme().as_str(), target.host()),
         Err(_) => "a place that is no valid URL".to_owned(),
     }
 }
