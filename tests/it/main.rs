@@ -3,3 +3,4 @@
 mod audit;
 mod audit_faults;
 mod layers;
+mod corpus;
