@@ -196,7 +196,7 @@ impl Visit<'_> {
             request_id: Some(self.request_id),
             method: Some(head.method.as_str().into()),
             generation: Some(self.policy.generation),
-            ms_total: Some(self.started.elapsed().as_secs_f64() * 1e3),
+            took: Some(self.started.elapsed()),
             ..known
         };
         self.shared.recorder.refused(refusal, known);
