@@ -18,7 +18,7 @@ mod tls;
 mod watch;
 
 pub use accept::{Lobby, accept};
-pub use agents::{Agents, Door};
+pub use agents::{Agents, Door, Terms};
 pub use connection::{Handle, Peer};
 pub use error::Error;
 pub use limits::{Limits, descriptors};
