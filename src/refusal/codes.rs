@@ -56,6 +56,8 @@ codes! {
     BadOrigin "listen.bad_origin" Caller 403 Http, "let the operator add the origin to listen.allowed_origins";
     NotFound "listen.not_found" Caller 404 Http, "use /mcp/NAME with the name of a server";
     MethodNotAllowed "listen.method_not_allowed" Caller 405 Http, "use POST; GET and DELETE serve sessions of the older protocol";
+    Overloaded "listen.overloaded" Internal 503 Http, "try again later, and reuse open connections";
+    ListenFailed "listen.failed" Internal 503 Http, "let the operator correct the [listen] table";
     Draining "listen.draining" Internal 503 Http, "try again; this process is shutting down";
     TlsFailed "listen.tls_failed" Caller 400 Http, "connect with TLS 1.2 or newer and trust the certificate of this listener";
     ClientGone "listen.client_gone" Caller 499 Http, "stay connected until the answer has come";
