@@ -16,7 +16,6 @@ use std::sync::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use tokio::time::Instant;
 
 pub use answer::{Answer, Edit, Message};
 pub use era::Eras;

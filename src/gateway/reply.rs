@@ -15,7 +15,7 @@ use crate::audit::{Outcome, Recorded, Verdict};
 
 /// Proof that what a reply ends was recorded: queued for reads and refusals, durable for side effects.
 #[derive(Debug)]
-pub enum Proof {
+pub(super) enum Proof {
     /// A read, or a refusal.
     Queued(Recorded<Verdict>),
     /// A side effect.

@@ -2,5 +2,5 @@
 
 mod audit;
 mod audit_faults;
-mod layers;
 mod corpus;
+mod layers;
