@@ -46,7 +46,7 @@ pub(super) fn start_all(sockets: Vec<Socket>, shared: &Shared) -> Result<Vec<Joi
     let mut threads = Vec::with_capacity(sockets.len());
     for (number, socket) in sockets.into_iter().enumerate() {
         let (shared, told) = (shared.clone(), told.clone());
-        let work = move || run(socket, &shared, &told);
+        let work = move || run(socket, &shared, told);
         let thread = thread::Builder::new().name(format!("worker-{number}")).spawn(work);
         threads.push(thread.map_err(Error::Thread)?);
     }
@@ -56,7 +56,7 @@ pub(super) fn start_all(sockets: Vec<Socket>, shared: &Shared) -> Result<Vec<Joi
     Ok(threads)
 }
 
-fn run(socket: Socket, shared: &Shared, told: &Sender<Result<(), Error>>) {
+fn run(socket: Socket, shared: &Shared, told: Sender<Result<(), Error>>) {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return drop(told.send(Err(Error::Thread(error)))),
@@ -67,6 +67,8 @@ fn run(socket: Socket, shared: &Shared, told: &Sender<Result<(), Error>>) {
             Err(error) => return drop(told.send(Err(error.into()))),
         };
         drop(told.send(Ok(())));
+        // The one who waits goes on when the last sender is gone.
+        drop(told);
         work(socket, shared, egress).await;
     });
     // What the grace period did not suffice for is dropped here, and leaves its record as it goes.
