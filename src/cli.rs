@@ -5,6 +5,7 @@
 
 mod drain;
 mod exit;
+pub mod explain;
 mod reload;
 mod serve;
 mod socket;
@@ -40,6 +41,8 @@ struct Cli {
 enum Command {
     /// Run the gateway until it is told to stop.
     Serve(serve::Args),
+    /// Say what would be decided about a destination or a tool, and by which rule.
+    Explain(explain::Args),
     /// Tell how the running process is.
     Status(status::Args),
     /// Make the running process read its policy again.
@@ -60,6 +63,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     match cli.command {
         Command::Serve(args) => serve::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Status(args) => status::run(args),
         Command::Reload(args) => reload::run(args),
         Command::Drain(args) => drain::run(args),

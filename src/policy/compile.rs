@@ -11,7 +11,7 @@ use super::{
     words::name_fault,
 };
 use crate::{
-    address::Rules,
+    address::{Host, Rules},
     subject::{Admins, DEFAULT_TENANT},
     table::{Fault, Item},
 };
@@ -44,6 +44,8 @@ pub struct Inputs<'a> {
     pub private_allowlist: Option<&'a str>,
     /// `TOOLS_ACCESS_MODE`.
     pub access_mode: Option<&'a str>,
+    /// `KUBERNETES_SERVICE_HOST`, which nothing opens.
+    pub kubernetes: Option<Host>,
     /// `[identity] admins`.
     pub admins: Admins,
     /// `[identity.local]`; `None` where callers show keys.
@@ -71,7 +73,7 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
     let egress = sorted.egress.map(|file| egress_file::read(file, &mut faults));
     let egress = egress.unwrap_or_default();
 
-    let grants = grants::resolve(&egress, &servers, inputs.private_allowlist, &mut faults);
+    let grants = grants::resolve(&egress, &servers, inputs, &mut faults);
     check_tenants(&servers, &keys, inputs, &mut faults);
     check_keys(&keys, inputs, &mut faults);
     let access_mode = access_mode(inputs.access_mode, &mut faults);
@@ -96,6 +98,7 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
             fake_ip: egress.fake_ip,
             own_addresses: inputs.own_addresses.clone(),
             own_listeners: inputs.own_listeners.clone(),
+            kubernetes: inputs.kubernetes.clone(),
         }),
     })
 }

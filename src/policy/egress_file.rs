@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use super::File;
 use crate::{
-    address::{Host, Nat64Prefix, Port, Target},
+    address::{Host, Nat64Prefix, Port},
     table::{self, Fault, Item, Place, Table},
 };
 
@@ -73,33 +73,18 @@ fn read_private(table: &Table<'_>) -> Option<Private> {
     })
 }
 
-/// An exact host, by name or address, without a port; `None` where it is none.
-pub(super) fn host(text: &str) -> Option<Host> {
-    let bracketed = if text.parse::<std::net::Ipv6Addr>().is_ok() {
-        format!("[{text}]")
-    } else {
-        text.to_owned()
-    };
-    if bracketed.contains(['/', '?', '#', '@', '*', '\\']) {
+fn exact_host(table: &Table<'_>, item: &Item<String>) -> Option<Host> {
+    if item.value.contains('*') {
+        let message = "a private grant opens one exact host, never a pattern; write the host's name";
+        table.fault(item.fault(message));
         return None;
     }
-    // With a port of its own the text would not survive another one.
-    let target = Target::from_operator(&format!("https://{bracketed}:443/")).ok()?;
-    Some(target.host().clone())
-}
-
-fn exact_host(table: &Table<'_>, item: &Item<String>) -> Option<Host> {
-    let host = host(&item.value);
-    if host.is_none() {
-        let hint = if item.value.contains('*') {
-            "; a private grant opens one exact host, never a pattern"
-        } else {
-            "; the port has a key of its own"
-        };
-        let message = format!("found `{}`, expected a host name or address{hint}", item.value);
+    let host = Host::from_operator(&item.value);
+    host.map_err(|error| {
+        let message = format!("{error}; write a host name or address, without scheme and port");
         table.fault(item.fault(message));
-    }
-    host
+    })
+    .ok()
 }
 
 fn port(table: &Table<'_>, host: Option<&Host>) -> Option<Port> {
@@ -156,13 +141,9 @@ fn nat64(root: &Table<'_>) -> Vec<Nat64Prefix> {
         let Some(prefix) = network(root, &item) else {
             continue;
         };
-        let lengths = [32, 40, 48, 56, 64, 96];
-        if prefix.addr().is_ipv6() && lengths.contains(&prefix.prefix_len()) {
-            prefixes.push(Nat64Prefix(prefix));
-        } else {
-            root.fault(item.fault(format!(
-                "found `{prefix}`, expected an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits (RFC 6052)"
-            )));
+        match Nat64Prefix::new(prefix) {
+            Ok(prefix) => prefixes.push(prefix),
+            Err(why) => root.fault(item.fault(why)),
         }
     }
     prefixes

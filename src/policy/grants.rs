@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use super::{
-    egress_file::{self, Egress, Private},
+    Inputs,
+    egress_file::{Egress, Private},
     server_file::Draft,
 };
 use crate::{
@@ -18,7 +19,7 @@ const ALLOWLIST: &str = "TOOLS_PRIVATE_NETWORK_ALLOWLIST";
 pub(super) fn resolve(
     egress: &Egress,
     servers: &BTreeMap<&str, Option<Draft>>,
-    allowlist: Option<&str>,
+    inputs: &Inputs<'_>,
     faults: &mut Vec<Fault>,
 ) -> Vec<Grant> {
     let mut grants: Vec<Grant> = Vec::new();
@@ -27,10 +28,10 @@ pub(super) fn resolve(
             faults.extend(unserved(private, name, servers));
         }
         let grant = compiled(private);
-        faults.extend(shut(private, &grant));
+        faults.extend(shut(private, &grant, inputs));
         grants.push(grant);
     }
-    grants.extend(from_environment(allowlist, servers, faults));
+    grants.extend(from_environment(inputs.private_allowlist, servers, faults));
     for draft in servers.values().flatten() {
         faults.extend(ungranted(draft, &grants));
     }
@@ -67,13 +68,13 @@ fn unserved(
         name.fault(format!(
             "server `{}` is at {}, which this grant does not open; make host and port those of its url",
             name.value,
-            authority(target)
+            target.authority()
         ))
     })
 }
 
 /// A grant for something that no grant can open (metadata), told in the judge's own words.
-fn shut(private: &Private, grant: &Grant) -> Option<Fault> {
+fn shut(private: &Private, grant: &Grant, inputs: &Inputs<'_>) -> Option<Fault> {
     let port = match private.port {
         Port::Exact(port) => port,
         Port::Any => 443,
@@ -82,6 +83,7 @@ fn shut(private: &Private, grant: &Grant) -> Option<Fault> {
     let target = target(&private.host, port)?;
     let rules = Rules {
         grants: vec![grant.clone()],
+        kubernetes: inputs.kubernetes.clone(),
         ..Rules::default()
     };
     let closed = |place: &crate::table::Place, reason: &str| {
@@ -113,7 +115,7 @@ fn ungranted(draft: &Draft, grants: &[Grant]) -> Option<Fault> {
     (!granted).then(|| {
         place.fault(format!(
             "needs a private grant for {}; add a `[[private]]` table for \"server:{}\" to egress.toml, or use https",
-            authority(&server.target),
+            server.target.authority(),
             server.name
         ))
     })
@@ -127,12 +129,13 @@ fn from_environment(
     let mut grants = Vec::new();
     let entries = allowlist.unwrap_or_default().split(',').map(str::trim);
     for entry in entries.filter(|entry| !entry.is_empty()) {
-        let Some(host) = egress_file::host(entry) else {
-            let message = format!(
-                "found `{entry}`, expected exact host names separated by commas, without ports or `*`; correct it"
-            );
-            faults.push(Fault::whole(ALLOWLIST, message));
-            continue;
+        let host = match Host::from_operator(entry) {
+            Ok(host) => host,
+            Err(error) => {
+                let remedy = "write exact hosts separated by commas, without ports or `*`";
+                faults.push(Fault::whole(ALLOWLIST, format!("{error}; {remedy}")));
+                continue;
+            }
         };
         let drafts = servers.values().flatten();
         for draft in drafts.filter(|draft| *draft.server.target.host() == host) {
@@ -153,19 +156,6 @@ fn opens(port: Port, number: u16) -> bool {
     port == Port::Any || port == Port::Exact(number)
 }
 
-fn authority(target: &Target) -> String {
-    match target.host() {
-        Host::Name(name) => format!("{name}:{}", target.port()),
-        Host::Ip(IpAddr::V6(ip)) => format!("[{ip}]:{}", target.port()),
-        Host::Ip(ip) => format!("{ip}:{}", target.port()),
-    }
-}
-
 fn target(host: &Host, port: u16) -> Option<Target> {
-    let host = match host {
-        Host::Name(name) => name.to_string(),
-        Host::Ip(IpAddr::V6(ip)) => format!("[{ip}]"),
-        Host::Ip(ip) => ip.to_string(),
-    };
     Target::from_operator(&format!("https://{host}:{port}/")).ok()
 }

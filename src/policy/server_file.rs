@@ -2,7 +2,6 @@
 
 use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
 
-use http::uri::PathAndQuery;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use sha2::{Digest, Sha256};
 
@@ -137,8 +136,8 @@ fn destination(
     insecure: Option<&Place>,
     root: &Table<'_>,
 ) -> Option<(Target, Arc<str>)> {
-    let target = match Target::from_operator(&url.value) {
-        Ok(target) => target,
+    let (target, path) = match Target::from_operator_with_path(&url.value) {
+        Ok((target, path)) => (target, Arc::from(path)),
         Err(error) => {
             root.fault(url.fault(format!("{error}; write it like \"https://mcp.example.com/mcp\"")));
             return None;
@@ -154,23 +153,7 @@ fn destination(
         }
         _ => {}
     }
-    let path = path(&url.value);
-    if !path.bytes().all(|b| b.is_ascii_graphic()) || path.parse::<PathAndQuery>().is_err() {
-        root.fault(url.fault(
-            "the path or query holds characters that a request cannot carry; write them percent-encoded",
-        ));
-        return None;
-    }
     Some((target, path))
-}
-
-fn path(url: &str) -> Arc<str> {
-    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
-    match rest.find(['/', '?']) {
-        None => "/".into(),
-        Some(at) if rest[at..].starts_with('/') => rest[at..].into(),
-        Some(at) => format!("/{}", &rest[at..]).into(),
-    }
 }
 
 /// Whether `host` is the machine itself without asking anybody.
