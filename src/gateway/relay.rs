@@ -35,12 +35,12 @@ pub(super) struct Relay {
     entry: Entry,
     messages: Messages,
     ticket: Ticket,
-    caller: Caller,
+    asker: Asker,
     over: bool,
 }
 
 /// What the caller's answer needs of its request.
-struct Caller {
+struct Asker {
     id: Bytes,
     era: Era,
     method: Option<Method>,
@@ -61,7 +61,7 @@ impl Relay {
             entry,
             messages,
             ticket,
-            caller: Caller { id: asked.id.clone(), era: asked.era, method: asked.method },
+            asker: Asker { id: asked.id.clone(), era: asked.era, method: asked.method },
             over: false,
         }
     }
@@ -114,7 +114,7 @@ impl Relay {
         }
         self.over = true;
         match self.entry.close(Ending::with(message)).await {
-            Ok(proof) => last(&message.with_id(&self.caller.id), out, proof),
+            Ok(proof) => last(&message.with_id(&self.asker.id), out, proof),
             Err(refusal) => {
                 self.encode_refusal(&refusal, &mut out);
                 out.freeze()
@@ -138,9 +138,9 @@ impl Relay {
     }
 
     fn encode_refusal(&self, refusal: &Refusal, out: &mut BytesMut) {
-        let id = std::str::from_utf8(&self.caller.id).ok();
+        let id = std::str::from_utf8(&self.asker.id).ok();
         let rejection = Rejection::from(refusal.clone()).with_id(id);
-        let (_, body) = reply::refused(self.caller.era, self.caller.method, &rejection);
+        let (_, body) = reply::refused(self.asker.era, self.asker.method, &rejection);
         sse::encode(out, &[&body]);
     }
 }
