@@ -162,6 +162,8 @@ impl Journal {
             retry: options.retry,
             healthy: metrics.audit_healthy.clone(),
             depth: metrics.audit_queue_depth.clone(),
+            syncs: metrics.audit_syncs.clone(),
+            lines: Vec::new(),
         };
         metrics.audit_healthy.set(1);
         let thread = thread::Builder::new()

@@ -9,6 +9,9 @@ use tokio::sync::oneshot;
 
 use super::{chain::Head, journal::Unavailable};
 
+/// Bytes of memory that are kept from one group to the next.
+pub(super) const KEEP: usize = 256 << 10;
+
 /// Records that reach the disk together, and who waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Group {
@@ -38,6 +41,15 @@ impl Group {
     pub(super) fn pop(&mut self, body: &[u8]) {
         self.bodies.truncate(self.bodies.len() - body.len() - 1);
         self.records -= 1;
+    }
+
+    /// Empty again, with its memory kept unless a burst had made it large.
+    fn emptied(mut self) -> Self {
+        self.bodies.clear();
+        self.bodies.shrink_to(KEEP);
+        self.records = 0;
+        self.waiters.clear();
+        self
     }
 
     /// Takes over what `other` holds.
@@ -165,7 +177,9 @@ impl Queue {
     }
 
     /// The next group for the writer: at once where someone waits for it, else when it has lingered. `None` is the end.
-    pub(super) fn next(&self) -> Option<Group> {
+    /// The memory of the group before is used again.
+    pub(super) fn next(&self, before: Group) -> Option<Group> {
+        let empty = before.emptied();
         let mut state = self.lock();
         if state.pending.records == 0 && !state.closing {
             state.awaits = Awaits::AnyRecord;
@@ -182,7 +196,7 @@ impl Queue {
         }
         state.awaits = Awaits::Nothing;
         state.urgent = false;
-        (state.pending.records > 0).then(|| std::mem::take(&mut state.pending))
+        (state.pending.records > 0).then(|| std::mem::replace(&mut state.pending, empty))
     }
 
     /// Lets nothing in until [`Queue::recovered`], and returns what came in since the last group.
@@ -218,9 +232,9 @@ impl Queue {
     }
 
     /// The writer is gone: nobody may wait for it any more.
-    pub(super) fn ended(&self) {
+    pub(super) fn ended(&self, panicked: bool) {
         let mut state = self.lock();
-        if !state.closing {
+        if panicked {
             state.failure = Some(Unavailable("the record writer has stopped".to_owned()));
         }
         state.closing = true;

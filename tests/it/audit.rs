@@ -130,6 +130,14 @@ async fn sixty_four_tasks_share_syncs_and_lose_nothing() {
         "{text}"
     );
     assert!(text.contains("tollgate_audit_healthy 1\n"));
+    let syncs = text
+        .lines()
+        .find_map(|line| line.strip_prefix("tollgate_audit_syncs_total "));
+    let syncs: u32 = syncs.expect("shown").parse().expect("a number");
+    assert!(
+        syncs < 2 * 64 * 20 / 4,
+        "{syncs} syncs for 2560 durable records"
+    );
 }
 
 #[tokio::test]
