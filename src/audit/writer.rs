@@ -24,7 +24,6 @@ pub(super) struct Writer {
     pub(super) head: Head,
     pub(super) retry: Duration,
     pub(super) healthy: Gauge,
-    pub(super) depth: Gauge,
     pub(super) syncs: Counter,
     /// The lines of the group at hand.
     pub(super) lines: Vec<u8>,
@@ -46,7 +45,6 @@ impl Writer {
         let mut group = Group::default();
         while let Some(next) = self.queue.next(group) {
             group = next;
-            self.depth.set(0);
             match self.commit(&group) {
                 Ok(()) => {
                     self.queue.written(&self.head);
@@ -77,7 +75,7 @@ impl Writer {
     /// for these records was told that they are not kept; keeping them nevertheless says more than leaving them out.
     fn get_over(&mut self, group: &mut Group, error: &io::Error) {
         let failure = Unavailable(error.to_string());
-        tracing::error!(error = %error, "records cannot be written; side effects are refused until they can");
+        tracing::error!(%error, "records cannot be written; side effects are refused until they can");
         self.healthy.set(0);
         group.merge(self.queue.failed(failure.clone()));
         group.tell(&Err(failure));
@@ -90,7 +88,8 @@ impl Writer {
             match self.commit(group) {
                 Ok(()) => break,
                 Err(error) if closing => {
-                    tracing::error!(%error, records = group.records - 1, "records are lost: the journal closes and they cannot be written");
+                    let records = group.records - 1;
+                    tracing::error!(%error, records, "records are lost: they cannot be written, and the journal closes");
                     return;
                 }
                 Err(_) => group.pop(&gap),

@@ -127,6 +127,18 @@ fn every_room_stands_in_the_table_once() {
 }
 
 #[test]
+fn every_room_that_logs_has_a_level() {
+    let silent = |room: &str, layer| layer == 0 || room == "main";
+    for (room, layer) in layers() {
+        let known = tollgate::telemetry::ROOMS.contains(&&*room);
+        assert!(
+            known || silent(&room, layer),
+            "`{room}` is not in telemetry::ROOMS"
+        );
+    }
+}
+
+#[test]
 fn imports_point_down() {
     let layers = layers();
     let mut faults = Vec::new();
