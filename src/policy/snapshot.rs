@@ -3,7 +3,10 @@
 use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
 use super::Server;
-use crate::{address::Rules, subject::{Admins, Scopes}};
+use crate::{
+    address::Rules,
+    subject::{Admins, Scopes},
+};
 
 /// `TOOLS_ACCESS_MODE`: who may use tools at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +42,7 @@ pub struct Key {
 }
 
 /// A checked policy; never changed, only replaced.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Rises by one with every change that took effect.
     pub generation: u64,

@@ -2,4 +2,5 @@
 
 mod audit;
 mod audit_faults;
+mod corpus;
 mod layers;
