@@ -40,8 +40,13 @@ impl Drop for Ended {
 
 impl Writer {
     /// Runs until the journal is closed and everything is on disk.
-    pub(super) fn run(mut self) {
+    pub(super) fn run(self) {
         let _ended = Ended(self.queue.clone());
+        self.work();
+    }
+
+    /// Takes the writer, so that the folder is free for others before anyone hears that it ended.
+    fn work(mut self) {
         let mut group = Group::default();
         while let Some(next) = self.queue.next(group) {
             group = next;

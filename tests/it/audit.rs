@@ -184,6 +184,8 @@ async fn a_closed_journal_has_written_everything_and_takes_nothing_more() {
     assert!(journal.queue(record("late")).is_err());
     assert!(journal.admit_read().is_err());
     journal.close().await.expect("closed already");
+    let next = open(Options::new(&folder)).expect("the folder is free");
+    assert_eq!(next.health().head.seq, 10);
 }
 
 #[tokio::test]

@@ -177,19 +177,20 @@ fn pure_rooms_do_nothing_but_compute() {
 
 #[test]
 fn files_are_short_and_named_by_their_module() {
+    let mut faults = Vec::new();
     for source in sources() {
         let lines = source.text.lines().count();
-        assert!(
-            lines <= LINES,
-            "src/{}: {lines} lines, expected at most {LINES}",
-            source.file
-        );
-        assert!(
-            !source.file.ends_with("mod.rs"),
-            "src/{}: name it by its module",
-            source.file
-        );
+        if lines > LINES {
+            faults.push(format!(
+                "src/{}: {lines} lines, expected at most {LINES}",
+                source.file
+            ));
+        }
+        if source.file.ends_with("mod.rs") {
+            faults.push(format!("src/{}: name it by its module", source.file));
+        }
     }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]
