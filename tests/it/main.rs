@@ -1,3 +1,4 @@
 //! One binary for every integration test.
 
 mod corpus;
+mod explain;
