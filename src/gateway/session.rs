@@ -95,10 +95,12 @@ impl Sessions {
     /// Opens a session under an id that was never used.
     pub(super) fn open(
         &self,
-        subject: Arc<Subject>,
+        subject: &Subject,
         server: Arc<Server>,
         upstream: upstream::Session,
     ) -> Arc<Session> {
+        let label = format!("session-{}", id::hex(&id::random::<8>()));
+        let subject = Arc::new(Subject { conversation: Some(label.into()), ..subject.clone() });
         let session = Arc::new(Session {
             id: id::token().into(),
             upstream,
@@ -124,7 +126,7 @@ impl Sessions {
         self.open
             .get(id)
             .map(|session| session.clone())
-            .filter(|session| session.is_of(subject, server) && !session.idle())
+            .filter(|session| session.is_of(subject, server) && !session.expired())
             .inspect(|session| session.touch())
             .ok_or_else(|| Refusal::new(Code::SessionUnknown, "no such session"))
     }
@@ -148,11 +150,11 @@ impl Sessions {
         *swept = Instant::now();
         drop(swept);
         self.open.retain(|_, session| {
-            let idle = session.idle() && !session.listening.load(Ordering::Relaxed);
-            if idle {
+            let expired = session.expired();
+            if expired {
                 session.ended.cancel();
             }
-            !idle
+            !expired
         });
     }
 }
@@ -195,6 +197,11 @@ impl Session {
         })
     }
 
+    /// The subject, in the conversation that the session is where the caller names none.
+    pub(super) fn subject(&self) -> &Arc<Subject> {
+        &self.subject
+    }
+
     fn is_of(&self, subject: &Subject, server: &Server) -> bool {
         self.subject.tenant == subject.tenant
             && self.subject.user == subject.user
@@ -209,8 +216,10 @@ impl Session {
         *self.touched.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    fn idle(&self) -> bool {
-        self.touched.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= IDLE
+    /// A session whose stream is open is in use, however long nothing is asked.
+    fn expired(&self) -> bool {
+        let touched = *self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        touched.elapsed() >= IDLE && !self.listening.load(Ordering::Relaxed)
     }
 }
 

@@ -13,8 +13,8 @@ use super::{Answer, Error, Message, Upstream, answer, stream::Messages};
 use crate::{
     deadline::Deadline,
     egress::Effect,
-    mcp::{headers, revision::Revision},
-    policy::Permit,
+    mcp::{Revision, headers},
+    policy::{Era, Permit},
 };
 
 /// Session ids longer than this are no session ids.
@@ -78,6 +78,13 @@ impl Upstream {
         hello: Hello,
         deadline: Deadline,
     ) -> Result<(Session, Message), Error> {
+        if permit.server().era == Era::Modern {
+            return Err(Error::Era {
+                server: permit.server().name.clone(),
+                wanted: Revision::LEGACY.as_str(),
+                spoken: Revision::MODERN.as_str().to_owned(),
+            });
+        }
         let (id, message) = self.initialize(permit, &hello, deadline).await?;
         let session = Session {
             hello,

@@ -1,4 +1,7 @@
 //! One binary for every integration test.
 
+mod audit;
+mod audit_faults;
 mod corpus;
 mod explain;
+mod layers;
