@@ -32,15 +32,17 @@ for = ["server:jira"]
 
 /// A policy folder as an operator would leave it; its name servers answer nothing.
 fn folder() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     let write = |path: &str, text: &str| {
         let path = folder.path().join(path);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&path, text).expect("the folder can be written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
+            .expect("the folder can be written");
     };
-    fs::create_dir(folder.path().join("servers")).unwrap();
+    fs::create_dir(folder.path().join("servers")).expect("the folder can be written");
     for path in [folder.path(), &folder.path().join("servers")] {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+            .expect("the folder can be written");
     }
     write("tollgate.toml", "[dns]\nservers = [\"127.0.0.1:1\"]\n");
     write("servers/jira.toml", JIRA);
@@ -55,8 +57,8 @@ fn explain(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
         .arg(folder)
         .args(args)
         .output()
-        .unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
+        .expect("the binary runs");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
     (
         output.status.code(),
         text(output.stdout),
@@ -69,10 +71,10 @@ fn decisions(args: &[&str]) -> (Option<i32>, Vec<String>) {
     let folder = folder();
     let (code, out, faults) = explain(folder.path(), &[args, &["--json"]].concat());
     assert_eq!(faults, "");
-    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
-    let mut lines = vec![report["verdict"].as_str().unwrap().to_owned()];
-    for decision in report["decisions"].as_array().unwrap() {
-        let part = |key: &str| decision[key].as_str().unwrap().to_owned();
+    let report: serde_json::Value = serde_json::from_str(&out).expect("a report");
+    let mut lines = vec![report["verdict"].as_str().expect("text").to_owned()];
+    for decision in report["decisions"].as_array().expect("a list") {
+        let part = |key: &str| decision[key].as_str().expect("text").to_owned();
         lines.push(format!(
             "{} {} {}",
             part("about"),

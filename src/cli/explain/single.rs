@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     address::{Host, Leg, Name, Rules, Target},
-    config,
-    egress::{self, Answer, Dns, DnsSettings, Error, Resolve, ResolveError, Zone},
+    app, config,
+    egress::{self, Answer, Dns, Error, Resolve, ResolveError},
     policy::Server,
     subject::Subject,
 };
@@ -185,23 +185,8 @@ impl Resolve for Asked {
     }
 }
 
-/// The name servers of `[dns]`; without any, the system's.
+/// The name servers that a running process would ask.
 fn name_servers(settings: &config::Dns) -> Result<Dns, Failed> {
-    let failed = |error| Failed::new(Exit::Config, error);
-    let mut dns = DnsSettings {
-        servers: settings.servers.clone(),
-        ..DnsSettings::default()
-    };
-    if dns.servers.is_empty() {
-        dns = DnsSettings::from_system().map_err(failed)?;
-    }
-    dns.zones = settings
-        .zones
-        .iter()
-        .map(|zone| Zone {
-            suffix: zone.suffix.to_string(),
-            servers: zone.servers.clone(),
-        })
-        .collect();
-    Dns::new(&dns).map_err(failed)
+    let dns = app::dns(settings).and_then(|settings| Dns::new(&settings));
+    dns.map_err(|error| Failed::new(Exit::Config, error))
 }
