@@ -85,7 +85,7 @@ fn way_out(shared: &Shared) -> Result<Egress, DnsSetupError> {
 }
 
 /// The resolver's settings: those of the file, else the machine's.
-pub(super) fn dns(configured: &config::Dns) -> Result<DnsSettings, DnsSetupError> {
+pub(crate) fn dns(configured: &config::Dns) -> Result<DnsSettings, DnsSetupError> {
     let mut settings = if configured.servers.is_empty() {
         DnsSettings::from_system()?
     } else {
