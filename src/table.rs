@@ -5,6 +5,7 @@
 
 mod document;
 mod scalar;
+mod values;
 
 use std::{fmt, sync::Arc};
 
