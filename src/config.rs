@@ -8,6 +8,7 @@ mod read;
 mod restart;
 
 use std::{
+    fmt,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
@@ -78,6 +79,15 @@ pub enum Endpoint {
     Unix(PathBuf),
 }
 
+impl fmt::Display for Endpoint {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(out),
+            Self::Unix(path) => write!(out, "unix:{}", path.display()),
+        }
+    }
+}
+
 impl Endpoint {
     /// Whether only processes of this machine can connect.
     pub fn is_local(&self) -> bool {
@@ -146,6 +156,15 @@ pub enum Method {
     },
     /// `[identity.keys]`: agent keys of `keys.toml`.
     Keys,
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local { user, .. } => write!(out, "local (everyone is `{user}`, without a credential)"),
+            Self::Keys => out.write_str("keys"),
+        }
+    }
 }
 
 impl Default for Method {

@@ -61,7 +61,12 @@ impl Refusal {
 
     /// The text for a model or a person: the code first, then what happened, then the next step.
     pub fn text(&self) -> String {
-        format!("{}: {}; {}", self.code.as_str(), self.public, self.code.remedy())
+        format!(
+            "{}: {}; {}",
+            self.code.as_str(),
+            self.public,
+            self.code.remedy()
+        )
     }
 }
 
@@ -85,9 +90,15 @@ mod tests {
             let text = code.as_str();
             let (room, reason) = text.split_once('.').expect("room.reason");
             assert!(!room.is_empty() && !reason.is_empty(), "{text}");
-            assert!(text.bytes().all(|b| b.is_ascii_lowercase() || b == b'.' || b == b'_'));
+            assert!(
+                text.bytes()
+                    .all(|b| b.is_ascii_lowercase() || b == b'.' || b == b'_')
+            );
             assert!(seen.insert(text), "`{text}` stands twice");
-            assert!(!code.remedy().is_empty() && !code.remedy().ends_with('.'), "{text}");
+            assert!(
+                !code.remedy().is_empty() && !code.remedy().ends_with('.'),
+                "{text}"
+            );
         }
     }
 }

@@ -60,7 +60,10 @@ mod tests {
     #[test]
     fn sources_are_read_and_others_refused() {
         assert_eq!(Source::parse("env:KEY"), Ok(Source::Env("KEY".into())));
-        assert_eq!(Source::parse("file:tls.key"), Ok(Source::File("tls.key".into())));
+        assert_eq!(
+            Source::parse("file:tls.key"),
+            Ok(Source::File("tls.key".into()))
+        );
         assert_eq!(
             Source::parse("credential:tls"),
             Ok(Source::Credential("tls".into()))
@@ -72,6 +75,9 @@ mod tests {
 
     #[test]
     fn debug_hides_the_bytes() {
-        assert_eq!(format!("{:?}", Secret::new(b"hunter2".to_vec())), "Secret(…)");
+        assert_eq!(
+            format!("{:?}", Secret::new(b"hunter2".to_vec())),
+            "Secret(…)"
+        );
     }
 }

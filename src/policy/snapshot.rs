@@ -3,7 +3,10 @@
 use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
 use super::Server;
-use crate::{address::Rules, subject::{Admins, Scopes}};
+use crate::{
+    address::Rules,
+    subject::{Admins, Scopes},
+};
 
 /// `TOOLS_ACCESS_MODE`: who may use tools at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -56,6 +56,10 @@ codes! {
     BadOrigin "listen.bad_origin" Caller 403 Http, "let the operator add the origin to listen.allowed_origins";
     NotFound "listen.not_found" Caller 404 Http, "use /mcp/NAME with the name of a server";
     MethodNotAllowed "listen.method_not_allowed" Caller 405 Http, "use POST; GET and DELETE serve sessions of the older protocol";
+    Overloaded "listen.overloaded" Internal 503 Http, "try again later, and reuse open connections";
+    ListenFailed "listen.failed" Internal 503 Http, "let the operator correct the [listen] table";
+    StartFailed "app.start_failed" Internal 503 Http, "let the operator read the message and correct what it names";
+    PolicyRejected "app.policy_rejected" Policy 503 Http, "run `tollgate check`; the policy before stays in force";
     Draining "listen.draining" Internal 503 Http, "try again; this process is shutting down";
     TlsFailed "listen.tls_failed" Caller 400 Http, "connect with TLS 1.2 or newer and trust the certificate of this listener";
     ClientGone "listen.client_gone" Caller 499 Http, "stay connected until the answer has come";
@@ -81,6 +85,7 @@ codes! {
     SessionRequired "mcp.session_required" Caller 400 Rpc(-32600), "send `initialize` first and then the session id it answers with";
     SessionUnknown "mcp.session_unknown" Caller 404 Rpc(-32600), "start a new session with `initialize`";
     SessionLimit "mcp.session_limit" Caller 429 Rpc(-32600), "end sessions that are no longer used";
+    AlreadyListening "mcp.already_listening" Caller 409 Rpc(-32600), "use the stream that is open, or close it first";
     DuplicateId "mcp.duplicate_id" Caller 400 Rpc(-32600), "give each request in flight an id of its own";
 
     ServerUnknown "policy.server_unknown" Caller 404 Http, "use the name of a server that the operator registered and opened to you";
@@ -90,10 +95,11 @@ codes! {
 
     ApprovalUnavailable "approval.unavailable" Policy 200 Tool, "ask the operator to accept the tool as read-only, or to set approval = \"never\" for it";
 
-    RecordUnavailable "audit.unavailable" Internal 503 Tool, "try again once the operator has made room for records";
+    RecordUnavailable "audit.unavailable" Internal 200 Tool, "try again once the operator has made room for records";
 
     BadTarget "egress.bad_target" Policy 200 Tool, "ask the operator to correct the server's url";
     NameBlocked "egress.name_blocked" Policy 200 Tool, "ask the operator whether a private grant should name this host";
+    HostNotAllowed "egress.host_not_allowed" Policy 403 Http, "ask the operator whether egress.toml should allow this host and port";
     AddressBlocked "egress.address_blocked" Policy 200 Tool, "ask the operator whether a private grant should name this host";
     NameUnresolved "egress.name_unresolved" Upstream 200 Tool, "check the server's host name";
     DnsFailed "egress.dns_failed" Upstream 200 Tool, "try again; the name servers did not answer usefully";
