@@ -4,3 +4,4 @@ mod audit;
 mod audit_faults;
 mod corpus;
 mod layers;
+mod policy;
