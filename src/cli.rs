@@ -3,6 +3,8 @@
 //! Never: decides anything that a running process would decide otherwise.
 //! Fails as: an exit code of [`Exit`], with the reason on standard error.
 
+mod agent_key;
+mod check;
 mod drain;
 mod exit;
 pub mod explain;
@@ -41,8 +43,12 @@ struct Cli {
 enum Command {
     /// Run the gateway until it is told to stop.
     Serve(serve::Args),
+    /// Check a policy folder without running anything.
+    Check(check::Args),
     /// Say what would be decided about a destination or a tool, and by which rule.
     Explain(explain::Args),
+    /// Make, list and revoke agent keys.
+    AgentKey(agent_key::Args),
     /// Tell how the running process is.
     Status(status::Args),
     /// Make the running process read its policy again.
@@ -63,6 +69,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     match cli.command {
         Command::Serve(args) => serve::run(args),
+        Command::Check(args) => check::run(args),
+        Command::AgentKey(args) => agent_key::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Status(args) => status::run(args),
         Command::Reload(args) => reload::run(args),

@@ -200,3 +200,6 @@ fn access_mode(written: Option<&str>, faults: &mut Vec<Fault>) -> AccessMode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,18 @@ use crate::{
     table::{self, Fault, Item, Table},
 };
 
+/// The keys of a `keys.toml`, with their SHA-256, in the order of the file.
+///
+/// # Errors
+///
+/// Every fault of the file.
+pub fn keys(file: &File) -> Result<Vec<([u8; 32], Item<Key>)>, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let mut keys: Vec<_> = read(file, &mut faults).into_iter().collect();
+    keys.sort_by_key(|(_, key)| key.place.line());
+    if faults.is_empty() { Ok(keys) } else { Err(faults) }
+}
+
 /// Reads the file; keys with faults are left out, since nothing takes effect anyway.
 pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> HashMap<[u8; 32], Item<Key>> {
     let (keys, found) = table::read(&file.path, &file.text, |root| {

@@ -136,10 +136,15 @@ fn destination(
     insecure: Option<&Place>,
     root: &Table<'_>,
 ) -> Option<(Target, Arc<str>)> {
+    const REMEDY: &str = "write it like \"https://mcp.example.com/mcp\"";
+    if !url.value.contains("://") {
+        root.fault(url.fault(format!("not an absolute URL; {REMEDY}")));
+        return None;
+    }
     let (target, path) = match Target::from_operator_with_path(&url.value) {
         Ok((target, path)) => (target, Arc::from(path)),
         Err(error) => {
-            root.fault(url.fault(format!("{error}; write it like \"https://mcp.example.com/mcp\"")));
+            root.fault(url.fault(format!("{error}; {REMEDY}")));
             return None;
         }
     };
@@ -187,7 +192,8 @@ fn tenants(root: &Table<'_>) -> Vec<Arc<str>> {
 
 fn read_only(root: &Table<'_>) -> Vec<Pattern> {
     if root.has_text("read_only") {
-        root.choice::<()>("read_only", &[("hints", None)]);
+        let message = "`hints` is not available in this version; use a list of names such as [\"get_*\"]";
+        root.fault(root.place_of("read_only").fault(message));
         return Vec::new();
     }
     let mut patterns = Vec::new();

@@ -5,3 +5,4 @@ mod audit_faults;
 mod corpus;
 mod explain;
 mod layers;
+mod policy;

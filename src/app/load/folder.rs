@@ -32,6 +32,11 @@ impl Contents {
     /// Reads `*.toml` in the folder and in its `servers`; names beginning with `_` or `.` are left out.
     pub fn read(folder: &Path) -> Self {
         let mut contents = Self::default();
+        if !folder.is_dir() {
+            let message = "there is no such folder; make it, or name another with --policy DIR";
+            contents.faults.push(Fault::whole(folder.display().to_string(), message));
+            return contents;
+        }
         contents.read_directory(folder, "");
         contents.files.sort_by(|a, b| a.path.cmp(&b.path));
         let bytes: usize = contents.files.iter().map(|file| file.text.len()).sum();
@@ -48,7 +53,7 @@ impl Contents {
 
     fn read_directory(&mut self, folder: &Path, prefix: &str) {
         let directory = folder.join(prefix);
-        let named = |what: &str| Fault::whole(directory.display().to_string(), what.to_owned());
+        let named = |what: &str| Fault::whole(format!("{}/{prefix}", folder.display()), what);
         if let Err(why) = guard::check(folder, &directory) {
             self.faults.push(named(&why));
             return;
