@@ -74,7 +74,7 @@ pub(super) fn terms(loaded: &Loaded) -> Terms {
 
 impl Core {
     /// Passes on what a reload found; runs while the reloader holds its lock, so the last one wins.
-    pub(super) fn took_up(&self, outcome: &Outcome, loaded: &Arc<Loaded>) {
+    pub(super) fn took_up(&self, outcome: &Outcome, loaded: &Loaded) {
         let texts = |kept: &[&str]| kept.iter().map(|key| (*key).to_owned()).collect();
         let pending = match outcome {
             Outcome::Changed { generation, kept } => {
@@ -111,7 +111,7 @@ impl Core {
         self.record_policy(outcome, loaded.policy.generation);
     }
 
-    fn apply(&self, loaded: &Arc<Loaded>) {
+    fn apply(&self, loaded: &Loaded) {
         self.terms.store(Arc::new(terms(loaded)));
         self.gateway.forget_removed(&loaded.policy);
         let policy = &loaded.policy;

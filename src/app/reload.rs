@@ -42,13 +42,25 @@ pub enum Outcome {
     },
 }
 
+/// Hears of every attempt but those that found nothing new, and of what holds after it.
+pub trait Report: Send + Sync {
+    /// Takes it to records, logs, metrics, and to whoever works by what holds.
+    fn tell(&self, outcome: &Outcome, holds: &Loaded);
+}
+
+impl<F: Fn(&Outcome, &Loaded) + Send + Sync> Report for F {
+    fn tell(&self, outcome: &Outcome, holds: &Loaded) {
+        self(outcome, holds);
+    }
+}
+
 /// The files of a running process.
 pub struct Reloader {
     loader: Loader,
     current: ArcSwap<Loaded>,
     /// Held while files are read and swapped in, so that of two reloads the one that read later wins.
     seen: Mutex<Seen>,
-    report: Box<dyn Fn(&Outcome, &Arc<Loaded>) + Send + Sync>,
+    report: Box<dyn Report>,
 }
 
 /// What the last attempt read, whether or not it was taken up.
@@ -60,15 +72,15 @@ struct Seen {
 }
 
 impl Reloader {
-    /// Loads for the first time. `report` hears of every attempt but those that found nothing new: it writes the
-    /// record and the log line, sets the gauge, and passes on what holds now.
+    /// Loads for the first time. `report` writes the record and the log line, sets the gauge, and passes on what
+    /// holds now.
     ///
     /// # Errors
     ///
     /// Every fault of the files.
     pub fn start(
         loader: Loader,
-        report: impl Fn(&Outcome, &Arc<Loaded>) + Send + Sync + 'static,
+        report: impl Report + 'static,
     ) -> Result<Self, Vec<Fault>> {
         let attempt = loader.attempt(None);
         let loaded = attempt.result?;
@@ -169,7 +181,7 @@ impl Reloader {
                 }
             },
         };
-        (self.report)(&outcome, &self.current.load());
+        self.report.tell(&outcome, &self.current.load());
         outcome
     }
 }

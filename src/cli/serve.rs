@@ -29,7 +29,7 @@ SIGHUP reads the policy again, SIGTERM and SIGINT finish what runs and stop (twi
 Examples:
   tollgate serve --policy ./policy
   tollgate serve --log egress=debug,listen=debug --log-format json")]
-pub struct Args {
+pub(super) struct Args {
     /// Policy folder [default: $TOLLGATE_POLICY, /etc/tollgate, ~/.config/tollgate]
     #[arg(long, value_name = "DIR")]
     policy: Option<PathBuf>,
@@ -68,7 +68,7 @@ impl From<LogFormat> for Format {
 }
 
 /// Runs until a signal or `tollgate drain` ends it.
-pub fn run(args: Args) -> ExitCode {
+pub(super) fn run(args: Args) -> ExitCode {
     match serve(args) {
         Ok(()) => Exit::Ok.into(),
         Err(exit) => exit.into(),

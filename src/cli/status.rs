@@ -14,7 +14,7 @@ use crate::app::{
 
 /// Tell how the running process is.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     which: Which,
     /// One JSON object instead of text
@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 /// Asks and shows; exit code 1 where nobody answers or the process is not ready.
-pub fn run(args: Args) -> ExitCode {
+pub(super) fn run(args: Args) -> ExitCode {
     let status = match args.which.ask(Request::Status) {
         Ok(Answer::Status(status)) => status,
         Ok(_) => return Exit::Internal.into(),
