@@ -1,1 +1,13 @@
 //! One binary for every integration test.
+
+mod corpus_egress;
+mod egress;
+/// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
+#[path = "../support"]
+mod support {
+    pub(crate) mod certs;
+    pub(crate) mod dialer;
+    pub(crate) mod nameserver;
+    pub(crate) mod permit;
+    pub(crate) mod upstream;
+}
