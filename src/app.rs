@@ -1,1 +1,4 @@
 //! Owns: (being written).
+
+pub mod load;
+pub mod reload;

@@ -1,3 +1,7 @@
 //! The thin binary: argv to exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tollgate::cli::run(std::env::args_os())
+}

@@ -3,10 +3,18 @@
 //! Never: does I/O; texts come in, verdicts go out.
 //! Fails as: [`crate::table::Fault`]s for files; [`crate::refusal::Refusal`] for a decided no.
 
+mod compile;
 mod decide;
+mod egress_file;
+mod grants;
+mod keys_file;
 mod server;
+mod server_file;
 mod snapshot;
+mod words;
 
-pub use decide::{Permit, decide};
-pub use server::{Approval, Era, Pattern, Server, ServerLimits, ToolOverride, Trust, Unasked};
+pub use compile::{File, Inputs, Local, compile};
+pub use decide::{Permit, decide, usable};
+pub use server::{Access, Approval, Era, Pattern, Server, ServerLimits, ToolOverride, Trust, Unasked};
 pub use snapshot::{AccessMode, Key, Snapshot};
+pub use words::name_fault;

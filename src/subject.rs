@@ -83,12 +83,10 @@ pub struct Admins {
 }
 
 impl Admins {
-    /// Whether `subject` is named.
+    /// Whether `subject` is named. Groups that a key asserts for someone it acts for never count.
     pub fn include(&self, subject: &Subject) -> bool {
+        let vouched = subject.acting.is_none();
         self.users.contains(&subject.user)
-            || subject
-                .groups
-                .iter()
-                .any(|group| self.groups.contains(group))
+            || vouched && subject.groups.iter().any(|group| self.groups.contains(group))
     }
 }

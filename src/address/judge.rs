@@ -212,7 +212,15 @@ impl Rules {
                 pinned: false,
             });
         }
-        Err(case.address(address, meant, row))
+        Err(case.address(
+            address,
+            if row.net.contains(&address) {
+                address
+            } else {
+                meant
+            },
+            row,
+        ))
     }
 
     /// An address that no range refuses: a grant may still expect its host elsewhere.

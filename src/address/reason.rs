@@ -44,66 +44,50 @@ impl Case<'_> {
 
     /// The address in `KUBERNETES_SERVICE_HOST`.
     pub(super) fn kubernetes_address(&self, address: IpAddr) -> Blocked {
-        let found = self.found(address);
-        self.blocked(
-            "kubernetes-api",
-            address,
-            format!("{found} the Kubernetes API server; {NOTHING}"),
-        )
+        let what = format!("the Kubernetes API server; {NOTHING}");
+        self.blocked("kubernetes-api", address, &what)
     }
 
     /// An address in a refused range; `meant` is the form that lies there.
     pub(super) fn address(&self, address: IpAddr, meant: IpAddr, row: &Row) -> Blocked {
-        let mut reason = self.found(address);
+        let mut what = String::new();
         if meant != address {
-            let _ = write!(reason, ", which carries {meant}");
+            let _ = write!(what, "a form of {meant}, ");
         }
         match row.net.prefix_len() {
-            0 => _ = write!(reason, ", {}", row.what),
-            _ => _ = write!(reason, ", in {} ({})", row.net, row.what),
+            0 => what.push_str(row.what),
+            _ => _ = write!(what, "in {} ({})", row.net, row.what),
         }
-        let _ = write!(reason, "; {}", self.opener(meant, row));
-        self.blocked(row.name, address, reason)
+        let _ = write!(what, "; {}", self.opener(meant, row));
+        self.blocked(row.name, address, &what)
     }
 
     /// An address of this host, or of one of our listeners.
     pub(super) fn own(&self, address: IpAddr) -> Blocked {
-        let (found, port) = (self.found(address), self.target.port());
-        self.blocked(
-            "own-address",
-            address,
-            format!("{found}, which at port {port} is this host itself; {NOTHING}"),
-        )
+        let port = self.target.port();
+        let what = format!("at port {port} this host itself; {NOTHING}");
+        self.blocked("own-address", address, &what)
     }
 
     /// An address below a declared NAT64 prefix that no translator serves.
     pub(super) fn untranslatable(&self, address: IpAddr) -> Blocked {
-        let found = self.found(address);
-        self.blocked(
-            "nat64",
-            address,
-            format!("{found}, below a prefix of nat64_prefixes but not a translated address (RFC 6052); {NOTHING}"),
-        )
+        let what = format!(
+            "below a prefix of nat64_prefixes but not a translated address (RFC 6052); {NOTHING}"
+        );
+        self.blocked("nat64", address, &what)
     }
 
     /// A literal inside a declared fake-ip range.
     pub(super) fn fake_literal(&self, address: IpAddr) -> Blocked {
-        let found = self.found(address);
-        self.blocked(
-            "fake-ip",
-            address,
-            format!("{found}, in a range of fake_ip_ranges, which serve names only; {NOTHING}"),
-        )
+        let what = format!("in a range of fake_ip_ranges, which serve names only; {NOTHING}");
+        self.blocked("fake-ip", address, &what)
     }
 
     /// A granted host that is not where its grant says.
     pub(super) fn outside(&self, address: IpAddr, grant: &Grant) -> Blocked {
-        let (found, origin) = (self.found(address), &grant.origin);
-        self.blocked(
-            "grant-addresses",
-            address,
-            format!("{found}, outside the addresses of `{origin}`; widening them would open it"),
-        )
+        let origin = &grant.origin;
+        let what = format!("outside the addresses of `{origin}`; widening them would open it");
+        self.blocked("grant-addresses", address, &what)
     }
 
     /// An answer without addresses.
@@ -125,19 +109,17 @@ impl Case<'_> {
         }
     }
 
-    fn blocked(&self, rule: &'static str, address: IpAddr, reason: String) -> Blocked {
+    /// Refuses an address; `what` completes "`host` leads to ADDRESS, …" and "`URL` is …".
+    fn blocked(&self, rule: &'static str, address: IpAddr, what: &str) -> Blocked {
+        let reason = match self.target.host() {
+            Host::Name(name) => format!("`{name}` leads to {address}, {what}"),
+            Host::Ip(_) => format!("`{}` is {what}", self.target),
+        };
         Blocked {
             code: Code::AddressBlocked,
             rule,
             address: Some(address),
             reason,
-        }
-    }
-
-    fn found(&self, address: IpAddr) -> String {
-        match self.target.host() {
-            Host::Name(name) => format!("`{name}` leads to {address}"),
-            Host::Ip(_) => format!("`{}` is {address}", self.target),
         }
     }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Server, Snapshot, Unasked};
+use super::{Access, AccessMode, Approval, Server, Snapshot, Unasked};
 use crate::{
     address::{Leg, Rules},
-    refusal::Refusal,
+    refusal::{Code, Refusal},
     subject::{Owner, Subject},
 };
 
@@ -44,18 +44,73 @@ impl Permit {
         Leg::Server(self.server.name.clone())
     }
 
-    /// Why a call to `tool` may run without asking, if it may.
-    pub fn unasked(&self, _tool: &str) -> Option<Unasked> {
-        todo!()
+    /// Why a call to `tool` may run without asking, if it may. A table of the tool's own wins over `read_only`.
+    pub fn unasked(&self, tool: &str) -> Option<Unasked> {
+        let own = self.server.tools.get(tool).and_then(|own| own.approval);
+        match own {
+            Some(Approval::Never) => Some(Unasked::Never),
+            Some(Approval::Ask | Approval::AlwaysAsk) => None,
+            None => {
+                let accepted = self.server.read_only.iter().any(|pattern| pattern.matches(tool));
+                accepted.then_some(Unasked::ReadOnly)
+            }
+        }
     }
 
     /// Whether the file hides `tool`.
-    pub fn hidden(&self, _tool: &str) -> bool {
-        todo!()
+    pub fn hidden(&self, tool: &str) -> bool {
+        self.server.tools.get(tool).is_some_and(|own| own.hidden)
     }
 }
 
-/// Decides whether `subject` may use the server of this name. A server it may not use is answered like one that does not exist.
-pub fn decide(_snapshot: &Snapshot, _subject: &Subject, _server: &str) -> Result<Permit, Refusal> {
-    todo!()
+/// Decides whether `subject` may use the server of this name. A server it may not use is answered like one that does
+/// not exist, so that names cannot be found out by asking.
+pub fn decide(snapshot: &Snapshot, subject: &Subject, server: &str) -> Result<Permit, Refusal> {
+    let found = snapshot.servers.get(server);
+    let Some(server) = found.filter(|found| may_use(snapshot, subject, found)) else {
+        let public = format!("no server `{server}`");
+        return Err(Refusal::new(Code::ServerUnknown, public));
+    };
+    Ok(Permit {
+        server: server.clone(),
+        owner: subject.owner(),
+        generation: snapshot.generation,
+        addresses: snapshot.addresses.clone(),
+    })
 }
+
+/// The names of the servers that `subject` may use, in order.
+pub fn usable(snapshot: &Snapshot, subject: &Subject) -> Vec<Arc<str>> {
+    let servers = snapshot.servers.values();
+    let mut names: Vec<_> = servers
+        .filter(|server| may_use(snapshot, subject, server))
+        .map(|server| server.name.clone())
+        .collect();
+    names.sort();
+    names
+}
+
+fn may_use(snapshot: &Snapshot, subject: &Subject, server: &Server) -> bool {
+    let acts = subject.scopes.call || (subject.scopes.act_for && subject.acting.is_some());
+    acts && server.tenants.contains(&subject.tenant) && access(snapshot, server).admits(snapshot, subject)
+}
+
+fn access(snapshot: &Snapshot, server: &Server) -> Access {
+    match snapshot.access_mode {
+        AccessMode::Files => server.access,
+        AccessMode::Admins => Access::Admins,
+        AccessMode::AllUsers => Access::Everyone,
+    }
+}
+
+impl Access {
+    fn admits(self, snapshot: &Snapshot, subject: &Subject) -> bool {
+        match self {
+            Self::Everyone => true,
+            Self::Admins => snapshot.admins.include(subject),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -41,6 +41,31 @@ pub enum Approval {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(Arc<str>);
 
+impl Pattern {
+    /// A pattern; every text is one.
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// Whether the pattern covers all of `name`.
+    pub fn matches(&self, name: &str) -> bool {
+        let Some((prefix, rest)) = self.0.split_once('*') else {
+            return *self.0 == *name;
+        };
+        let Some(mut name) = name.strip_prefix(prefix) else {
+            return false;
+        };
+        let (middle, suffix) = rest.rsplit_once('*').unwrap_or(("", rest));
+        for part in middle.split('*') {
+            match name.find(part) {
+                Some(at) => name = &name[at + part.len()..],
+                None => return false,
+            }
+        }
+        name.ends_with(suffix)
+    }
+}
+
 /// What a file says about one tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolOverride {
@@ -84,7 +109,7 @@ pub enum Unasked {
 }
 
 /// A registered server.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Server {
     /// The file's name.
     pub name: Arc<str>,
@@ -108,4 +133,32 @@ pub struct Server {
     pub tools: HashMap<Arc<str>, ToolOverride>,
     /// Bounds.
     pub limits: ServerLimits,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_covers_the_whole_name() {
+        let cases = [
+            ("get_issue", "get_issue", true),
+            ("get_issue", "get_issues", false),
+            ("get_*", "get_issue", true),
+            ("get_*", "get_", true),
+            ("get_*", "forget_issue", false),
+            ("*_list", "issue_list", true),
+            ("*_list", "issue_list_all", false),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "abc", true),
+            ("a*b*c", "ac", false),
+            ("a*a", "a", false),
+            ("*", "", true),
+            ("**", "anything", true),
+            ("Get_*", "get_issue", false),
+        ];
+        for (pattern, name, expected) in cases {
+            assert_eq!(Pattern::new(pattern).matches(name), expected, "{pattern} {name}");
+        }
+    }
 }

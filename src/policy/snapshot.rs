@@ -42,7 +42,7 @@ pub struct Key {
 }
 
 /// A checked policy; never changed, only replaced.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Rises by one with every change that took effect.
     pub generation: u64,

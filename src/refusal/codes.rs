@@ -56,6 +56,8 @@ codes! {
     BadOrigin "listen.bad_origin" Caller 403 Http, "let the operator add the origin to listen.allowed_origins";
     NotFound "listen.not_found" Caller 404 Http, "use /mcp/NAME with the name of a server";
     MethodNotAllowed "listen.method_not_allowed" Caller 405 Http, "use POST; GET and DELETE serve sessions of the older protocol";
+    Overloaded "listen.overloaded" Internal 503 Http, "try again later, and reuse open connections";
+    ListenFailed "listen.failed" Internal 503 Http, "let the operator correct the [listen] table";
     Draining "listen.draining" Internal 503 Http, "try again; this process is shutting down";
     TlsFailed "listen.tls_failed" Caller 400 Http, "connect with TLS 1.2 or newer and trust the certificate of this listener";
     ClientGone "listen.client_gone" Caller 499 Http, "stay connected until the answer has come";
@@ -94,6 +96,7 @@ codes! {
 
     BadTarget "egress.bad_target" Policy 200 Tool, "ask the operator to correct the server's url";
     NameBlocked "egress.name_blocked" Policy 200 Tool, "ask the operator whether a private grant should name this host";
+    HostNotAllowed "egress.host_not_allowed" Policy 403 Http, "ask the operator whether egress.toml should allow this host and port";
     AddressBlocked "egress.address_blocked" Policy 200 Tool, "ask the operator whether a private grant should name this host";
     NameUnresolved "egress.name_unresolved" Upstream 200 Tool, "check the server's host name";
     DnsFailed "egress.dns_failed" Upstream 200 Tool, "try again; the name servers did not answer usefully";

@@ -11,3 +11,4 @@ mod support {
     pub(crate) mod permit;
     pub(crate) mod upstream;
 }
+mod corpus;

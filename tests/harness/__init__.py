@@ -1,0 +1,1 @@
+"""What the parts of tests/run that are written in Python share."""

@@ -1,0 +1,20 @@
+"""The fixture server of tests/fixture, which speaks both eras."""
+
+import contextlib
+import pathlib
+import tempfile
+
+from harness.process import TARGET, accepts, free_port, running, wait_until
+
+PROGRAM = TARGET / "release" / "examples" / "fixture"
+
+
+@contextlib.contextmanager
+def fixture():
+    """Runs the fixture and gives its port."""
+    with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
+        log = pathlib.Path(folder) / "fixture.log"
+        port = free_port()
+        with running([PROGRAM, "--port", port], log) as process:
+            wait_until(lambda: accepts(port), process, log)
+            yield port

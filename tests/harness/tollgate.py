@@ -1,0 +1,80 @@
+"""Tollgate itself, started for a test with a policy folder of its own."""
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import tempfile
+
+from harness.process import TARGET, answers_200, free_port, running, wait_until
+
+PROGRAM = TARGET / "release" / "tollgate"
+
+
+@contextlib.contextmanager
+def tollgate(servers, keys=(), prefix=()):
+    """Runs `tollgate serve` in front of `servers`, a dict of name and port on 127.0.0.1.
+
+    Callers are one local user, or an agent for each of `keys` (`tg_…`). `prefix` goes before the command.
+    Gives `url(name)`, where clients find the server, and the process.
+    """
+    with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
+        home = pathlib.Path(folder)
+        agents, ops = free_port(), free_port()
+        policy = write_policy(home, servers, keys, agents, ops)
+        log = home / "tollgate.log"
+        command = [*prefix, PROGRAM, "serve", "--policy", policy]
+        environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+        with running(command, log, env=environment) as process:
+            wait_until(lambda: answers_200(f"http://127.0.0.1:{ops}/readyz"), process, log)
+            yield (lambda name: f"http://127.0.0.1:{agents}/mcp/{name}"), process
+
+
+def write_policy(home, servers, keys, agents, ops):
+    """Writes a policy folder that lets everyone call every tool of `servers`."""
+    policy, state = home / "policy", home / "state"
+    for folder in (policy, policy / "servers", state):
+        folder.mkdir(mode=0o700)
+    identity = "[identity.keys]" if keys else '[identity.local]\nuser = "tester"'
+    write(
+        policy / "tollgate.toml",
+        f"""state_dir = "{state}"
+
+[listen]
+agents = "127.0.0.1:{agents}"
+egress = ""
+web = ""
+ops = "127.0.0.1:{ops}"
+
+{identity}
+""",
+    )
+    if keys:
+        write(policy / "keys.toml", "\n".join(key_entry(*item) for item in enumerate(keys)))
+    for name, port in servers.items():
+        write(
+            policy / "servers" / f"{name}.toml",
+            f'kind = "mcp"\nurl = "http://127.0.0.1:{port}/mcp"\naccess = "everyone"\nread_only = ["*"]\n',
+        )
+    grants = [
+        f'[[private]]\nhost = "127.0.0.1"\nport = {port}\nfor = ["server:{name}"]\n'
+        for name, port in servers.items()
+    ]
+    write(policy / "egress.toml", "\n".join(grants))
+    return policy
+
+
+def key_entry(number, key):
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    return f"""[[key]]
+sha256 = "{digest}"
+agent = "agent-{number}"
+tenant = "default"
+user = "tester"
+"""
+
+
+def write(path, text):
+    """Writes a file that only its owner may read."""
+    path.touch(mode=0o600)
+    path.write_text(text)

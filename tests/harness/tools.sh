@@ -1,0 +1,40 @@
+# Installs what a part needs, once, under tests/.tools. Sourced from the repository's root.
+
+# python_env DIR: a virtual environment with tests/DIR/requirements.txt, at tests/.tools/DIR.
+python_env() {
+    local wanted="tests/$1/requirements.txt" home="tests/.tools/$1"
+    cmp -s "$wanted" "$home/installed.txt" && return
+    rm -rf "$home"
+    python3 -m venv "$home"
+    "$home/bin/pip" install --quiet --no-deps --disable-pip-version-check --requirement "$wanted"
+    cp "$wanted" "$home/installed.txt"
+}
+
+# npm_tree DIR: the packages of tests/DIR/package-lock.json, at tests/.tools/DIR/node_modules.
+# No package's install script runs.
+npm_tree() {
+    local wanted="tests/$1" home="tests/.tools/$1"
+    cmp -s "$wanted/package-lock.json" "$home/installed.json" && return
+    rm -rf "$home"
+    mkdir -p "$home"
+    cp "$wanted/package.json" "$wanted/package-lock.json" "$home/"
+    npm ci --prefix "$home" --ignore-scripts --no-audit --no-fund --loglevel=error
+    cp "$wanted/package-lock.json" "$home/installed.json"
+}
+
+# debian PROGRAM PACKAGE: installs the package unless the program is there.
+debian() {
+    PATH="$PATH:/usr/sbin" command -v "$1" >/dev/null && return
+    local root=()
+    [[ $(id -u) == 0 ]] || root=(sudo -n)
+    echo "installing Debian's $2 for \`$1\`"
+    "${root[@]}" apt-get update -qq
+    # RUNLEVEL=1 keeps the package from starting a service.
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+        apt-get install -qq -y --no-install-recommends "$2" >/dev/null
+}
+
+# release ARGUMENTS…: builds targets of this package as they ship.
+release() {
+    cargo build --quiet --locked --release "$@"
+}

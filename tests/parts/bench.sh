@@ -1,0 +1,7 @@
+# What a call costs, beside nginx.
+set -euo pipefail
+
+if [[ -n ${TESTS_LONG:-} ]]; then
+    exec tests/bench/run
+fi
+exec tests/bench/run --short
