@@ -8,6 +8,7 @@ mod read;
 mod restart;
 
 use std::{
+    fmt,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
@@ -76,6 +77,15 @@ pub enum Endpoint {
     Tcp(SocketAddr),
     /// The path of a unix socket.
     Unix(PathBuf),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(out),
+            Self::Unix(path) => write!(out, "unix:{}", path.display()),
+        }
+    }
 }
 
 impl Endpoint {

@@ -20,6 +20,11 @@ impl Deadline {
         Self(Instant::now() + limit.min(CEILING))
     }
 
+    /// The end of a stream that no single call owns: a day, since its idle bound ends it long before.
+    pub fn of_open_stream() -> Self {
+        Self(Instant::now() + Duration::from_secs(24 * 60 * 60))
+    }
+
     /// The instant of the end.
     pub fn instant(self) -> Instant {
         self.0

@@ -28,9 +28,9 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// Everyone who reaches the listener is `user`.
-    pub fn local(user: &str) -> Self {
-        Self::Local(local::Local::new(user))
+    /// Everyone who reaches the listener is `user` of `tenant`.
+    pub fn local(user: &str, tenant: &str) -> Self {
+        Self::Local(local::Local::new(user, tenant))
     }
 
     /// Callers present one of the policy's keys; `clock` tells whether it has expired.

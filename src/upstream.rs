@@ -16,9 +16,8 @@ use std::sync::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use tokio::time::Instant;
 
-pub use answer::{Answer, Message};
+pub use answer::{Answer, Edit, Message};
 pub use era::Eras;
 pub use error::Error;
 pub use session::{Hello, Session};
@@ -28,7 +27,6 @@ use crate::{
     catalog::PinnedTool,
     deadline::Deadline,
     egress::{self, Destination, Effect, Egress, Outbound},
-    mcp::headers,
     policy::Permit,
 };
 
@@ -166,7 +164,7 @@ impl Upstream {
         headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
         headers.insert(header::USER_AGENT, HeaderValue::from_static(AGENT));
         if method == Method::POST {
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(headers::JSON));
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         let mut request = http::Request::new(body);
         *request.method_mut() = method;
@@ -175,6 +173,7 @@ impl Upstream {
         self.egress.send(outbound).await.map_err(|failed| Error::Egress {
             server: permit.server().name.clone(),
             source: failed.error,
+            destination: failed.destination,
         })
     }
 }

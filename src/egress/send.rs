@@ -25,7 +25,7 @@ pub struct Outbound<'a> {
     /// Method, headers and body; the URI comes from the permit's server, as do `Host` and the framing.
     pub request: Request<Bytes>,
     /// What it does there.
-    pub effect: Effect,
+    pub effect: &'a Effect,
     /// The end of the call.
     pub deadline: Deadline,
 }

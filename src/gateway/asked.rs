@@ -6,16 +6,15 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::{
-    Ask, Gateway, forward,
+    Ask, Entry, Gateway, context, forward,
     session::{InFlight, Session},
 };
 use crate::{
     deadline::Deadline,
     egress::Effect,
     mcp::{
-        Envelope, Era, Rejection,
+        Envelope, Era, Method, Rejection, Revision,
         headers::{self, ProtocolHeaders},
-        methods::Method,
     },
     policy::Permit,
     refusal::{Code, Refusal},
@@ -41,7 +40,7 @@ pub(super) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// Reads a POST: media types, one strict scan of the body, era, headers against body, session.
-    pub(super) fn read(gateway: &Gateway, ask: &'a Ask, permit: &Permit) -> Result<Self, (Era, Rejection)> {
+    pub(super) fn read(gateway: &Gateway, ask: &'a Ask, permit: &Permit, entry: &mut Entry) -> Result<Self, (Era, Rejection)> {
         let early = |refusal: Refusal| (Era::Legacy, Rejection::from(refusal));
         let headers = ProtocolHeaders::read(&ask.head.headers).map_err(early)?;
         check_media(&headers, &ask.head.headers).map_err(early)?;
@@ -58,8 +57,25 @@ impl<'a> Asked<'a> {
         };
         let session = session
             .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.id_text())))?;
+        context::note(ask, &message, session.as_deref(), entry)
+            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.id_text())))?;
         let id = message.id.map(|id| ask.body.slice(id.part().range())).unwrap_or_default();
         Ok(Self { message, body: &ask.body, id, method, era, session, head: &ask.head.headers })
+    }
+
+    /// The JSON text of the id; `None` for a notification.
+    pub(super) fn id_text(&self) -> Option<&str> {
+        std::str::from_utf8(&self.id).ok().filter(|id| !id.is_empty())
+    }
+
+    /// A refusal of this message, with what its answer needs.
+    pub(super) fn rejection(&self, refusal: Refusal) -> Rejection {
+        let revision = match self.era {
+            Era::Modern => Revision::MODERN,
+            Era::Legacy => Revision::LEGACY,
+        };
+        let requested = (refusal.code == Code::UpstreamEra).then(|| revision.as_str().into());
+        Rejection { requested, ..Rejection::from(refusal).with_id(self.id_text()) }
     }
 
     /// Takes an id that is unique on every server and, in a session, a place among the requests in flight.
@@ -121,6 +137,16 @@ pub(super) fn find_session(
     gateway.shared.sessions.find(id, &ask.caller, permit.server())
 }
 
+/// Failures after which the server may still be at work.
+const GIVEN_UP: [Code; 6] = [
+    Code::FirstByteTimeout,
+    Code::IdleTimeout,
+    Code::CallTimeout,
+    Code::ResponseTooLarge,
+    Code::UpstreamEventTooLarge,
+    Code::UpstreamMalformed,
+];
+
 fn check_media(headers: &ProtocolHeaders<'_>, all: &HeaderMap) -> Result<(), Refusal> {
     if !headers.content_type.is_some_and(headers::is_json) {
         let found = headers.content_type.unwrap_or("nothing");
@@ -169,10 +195,15 @@ impl Ticket {
         }
     }
 
+    /// The session that the request belongs to.
+    pub(super) fn session(&self) -> Option<&Arc<Session>> {
+        self.session.as_ref()
+    }
+
     /// Tells the server of a session that nobody waits for the answer any more (MCP 2025-11-25, cancellation).
     /// In the modern era, closing the stream has said so already.
-    pub(super) fn abandon(&self, gateway: &Gateway, permit: &Permit) {
-        let Some(session) = self.session.clone() else {
+    pub(super) fn abandon_after(&self, gateway: &Gateway, permit: &Permit, code: Code) {
+        let Some(session) = self.session.clone().filter(|_| GIVEN_UP.contains(&code)) else {
             return;
         };
         let body = format!(

@@ -8,7 +8,6 @@ use crate::{
     audit::Kind,
     catalog::PinnedTool,
     deadline::Deadline,
-    egress::Effect,
     policy::Permit,
     refusal::{Code, Refusal},
 };
@@ -28,15 +27,10 @@ pub(super) async fn call(
     let tool = known_tool(gateway, asked, permit, entry, deadline).await?;
     let consent = approval::consent(permit, &tool)?;
     let ticket = asked.ticket(gateway)?;
-    let effect = if consent.is_effect() {
-        Effect::Write(entry.intend().await?)
-    } else {
-        entry.admit_read()?;
-        Effect::Read
-    };
+    let effect = entry.effect(consent).await?;
     let headers = asked.upstream_headers();
     let request = asked.request(permit, &headers, &ticket, &effect, deadline);
-    let answered = ticket.unless_stopped(gateway.upstream.call(&tool, consent, request)).await;
+    let answered = ticket.unless_stopped(gateway.upstream.call(&tool, request)).await;
     entry.forwarded(gateway, permit, ticket, answered)
 }
 

@@ -1,16 +1,15 @@
 //! The record of one request: opened with it, filled on the way, closed exactly once.
 
-use std::sync::Arc;
-
-use http::StatusCode;
 use tokio::time::Instant;
 
-use super::{Gateway, Proof};
+use super::{Finding, Gateway, Proof, asked::Ticket};
 use crate::{
+    approval::Consent,
     audit::{Intent, Kind, OutcomeKind, Phase, Record, RecordTarget, Recorded},
-    egress::Destination,
+    egress::{Destination, Effect},
+    policy::Permit,
     refusal::{Code, Fault, Refusal},
-    upstream::Message,
+    upstream::{Answer, Answered, Error, Message},
 };
 
 /// A request's record while the request lasts. Dropped unclosed, it says that the caller went away.
@@ -56,6 +55,11 @@ impl Ending {
         }
     }
 
+    /// The client stopped it.
+    pub(super) fn stopped() -> Self {
+        Self { code: Some(Code::Cancelled), ..Self::default() }
+    }
+
     fn outcome(&self) -> OutcomeKind {
         match self.code {
             None => OutcomeKind::Allowed,
@@ -92,15 +96,23 @@ impl Entry {
     /// A read goes on only while records are kept, unless the operator said otherwise.
     pub(super) fn admit_read(&mut self) -> Result<(), Refusal> {
         self.sent = Some(Instant::now());
-        self.gateway.shared.journal.admit_read().map_err(unavailable)
+        Ok(self.gateway.shared.journal.admit_read()?)
     }
 
-    /// Writes the intent of a side effect; it is on disk when this returns.
-    pub(super) async fn intend(&mut self) -> Result<Recorded<Intent>, Refusal> {
+    /// What a call that has consent may do: an effect only once its intent is on disk.
+    pub(super) async fn effect(&mut self, consent: Consent) -> Result<Effect, Refusal> {
+        if consent.is_effect() {
+            return Ok(Effect::Write(self.intend().await?));
+        }
+        self.admit_read()?;
+        Ok(Effect::Read)
+    }
+
+    async fn intend(&mut self) -> Result<Recorded<Intent>, Refusal> {
         let mut intent = self.record.clone();
         intent.phase = Phase::Intent;
         intent.request_id = Some(self.record.id);
-        let recorded = self.gateway.shared.journal.intent(intent).await.map_err(unavailable)?;
+        let recorded = self.gateway.shared.journal.intent(intent).await?;
         let now = self.gateway.shared.clock.now();
         self.record.request_id = Some(self.record.id);
         self.record.id = crate::id::ordered(now);
@@ -109,8 +121,34 @@ impl Entry {
         Ok(recorded)
     }
 
-    /// Notes where the request went.
-    pub(super) fn went_to(&mut self, destination: &Destination) {
+    /// Notes what came of a forwarded request. One that was given up is cancelled at the server too.
+    pub(super) fn forwarded(
+        &mut self,
+        gateway: &Gateway,
+        permit: &Permit,
+        ticket: Ticket,
+        answered: Result<Answered, Error>,
+    ) -> Result<Finding, Refusal> {
+        match answered {
+            Ok(Answered { answer, destination }) => {
+                self.went_to(&destination);
+                Ok(match answer {
+                    Answer::Whole(message) => Finding::Message(message),
+                    Answer::Stream(messages) => Finding::Stream(messages, ticket),
+                })
+            }
+            Err(error) => {
+                if let Error::Egress { destination: Some(destination), .. } = &error {
+                    self.went_to(destination);
+                }
+                let refusal = error.refusal();
+                ticket.abandon_after(gateway, permit, refusal.code);
+                Err(refusal)
+            }
+        }
+    }
+
+    fn went_to(&mut self, destination: &Destination) {
         self.record.target = Some(RecordTarget {
             host: destination.host.clone(),
             port: destination.port,
@@ -136,8 +174,11 @@ impl Entry {
 
     /// Closes the record of what had no side effect.
     pub(super) fn close_queued(&mut self, ending: Ending) -> Result<Proof, Refusal> {
+        let refused = ending.refused;
         let record = self.finish(ending);
-        self.gateway.shared.journal.queue(record).map(Proof::Queued).map_err(unavailable)
+        let journal = &self.gateway.shared.journal;
+        let kept = if refused { journal.queue(record) } else { journal.read(record) };
+        Ok(Proof::Queued(kept?))
     }
 
     fn finish(&mut self, ending: Ending) -> Record {
@@ -151,7 +192,11 @@ impl Entry {
         record.result_is_error = ending.is_error;
         record.took = Some(self.started.elapsed());
         record.took_upstream = self.sent.filter(|_| record.target.is_some()).map(|sent| sent.elapsed());
-        self.gateway.shared.metrics.call_ended(&record);
+        self.gateway.shared.metrics.call(
+            ending.outcome().as_str(),
+            ending.code.map(Code::as_str),
+            self.started.elapsed(),
+        );
         record
     }
 }
@@ -165,8 +210,4 @@ impl Drop for Entry {
             let _ = self.close_queued(ending);
         }
     }
-}
-
-fn unavailable(error: crate::audit::Unavailable) -> Refusal {
-    Refusal::new(error.code(), "records cannot be kept at the moment").with_detail(error.to_string())
 }

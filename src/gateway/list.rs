@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::{Asked, Entry, Finding, Gateway, own};
 use crate::{
     audit::Kind,
+    catalog::MAX_TOOLS,
     deadline::Deadline,
     egress::Effect,
-    mcp::tools::Page,
     policy::Permit,
     refusal::{Code, Refusal},
-    upstream::{Answer, Error, Message, Request},
+    upstream::{Answer, Edit, Error, Message, Request},
 };
 
 /// Pages of one list at most.
@@ -39,15 +39,16 @@ pub(super) async fn list(
 
 /// Learns a page and takes hidden tools out of it; a page without any goes on byte for byte.
 fn offer(gateway: &Gateway, permit: &Permit, message: Message) -> Result<Finding, Refusal> {
-    let Some(result) = message.result() else {
+    let Some(page) = message.page(MAX_TOOLS)? else {
         return Ok(Finding::Message(message));
     };
-    let page = read_page(permit, result)?;
-    gateway.shared.catalog.learn(permit, page.names())?;
-    match page.without(|name| permit.hidden(name)) {
-        None => Ok(Finding::Message(message)),
-        Some(filtered) => Ok(Finding::Changed(message, filtered)),
-    }
+    gateway.shared.catalog.learn(permit, page.tools.iter().map(|tool| &*tool.name))?;
+    let Some(kept) = page.filtered(|tool| !permit.hidden(&tool.name)) else {
+        return Ok(Finding::Message(message));
+    };
+    let text = String::from_utf8_lossy(&kept).into_owned();
+    let edits = vec![Edit { place: page.range(), text }];
+    Ok(Finding::Changed { message, edits, session: None })
 }
 
 /// Reads all pages of the list, unless another call has just done so.
@@ -64,12 +65,13 @@ pub(super) async fn read_whole(
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {
         let message = read_one(gateway, asked, permit, cursor.as_deref(), deadline).await?;
-        let Some(result) = message.result() else {
-            return Err(malformed(permit, "it answered tools/list with an error"));
+        let Some(page) = message.page(MAX_TOOLS)? else {
+            let server = permit.server().name.clone();
+            let reason = "it answered tools/list with an error".to_owned();
+            return Err(Error::Malformed { server, reason }.into());
         };
-        let page = read_page(permit, result)?;
-        names.extend(page.names().map(Arc::from));
-        cursor = page.next_cursor().map(str::to_owned);
+        names.extend(page.tools.iter().map(|tool| Arc::from(&*tool.name)));
+        cursor = page.next_cursor.map(|cursor| cursor.as_str().to_owned());
         if cursor.is_none() {
             return Ok(turn.finish(names)?);
         }
@@ -101,13 +103,4 @@ async fn read_one(
         Answer::Whole(message) => Ok(message),
         Answer::Stream(mut messages) => Ok(messages.only_answer().await?),
     }
-}
-
-fn read_page<'a>(permit: &Permit, result: &'a str) -> Result<Page<'a>, Refusal> {
-    Page::read(result).map_err(|refusal| malformed(permit, &refusal.public))
-}
-
-fn malformed(permit: &Permit, reason: &str) -> Refusal {
-    let server = permit.server().name.clone();
-    Error::Malformed { server, reason: reason.to_owned() }.refusal()
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
 
-use super::{Asked, Entry, Gateway, Proof, asked::Ticket, entry::Ending, legacy, server_request};
+use super::{Asked, Entry, Gateway, Proof, asked::Ticket, entry::Ending, finding, server_request};
 use crate::{
     mcp::{Era, Method, Rejection, reply, sse},
     policy::Permit,
@@ -82,7 +82,7 @@ impl Relay {
             biased;
             waited = self.messages.wait() => waited,
             () = self.ticket.stopped() => return self.stop().await,
-            () = tokio::time::sleep(QUIET) => return Some(Bytes::from_static(b": waiting\n\n")),
+            () = tokio::time::sleep(QUIET) => return Some(sse::KEEP_ALIVE),
         };
         match waited {
             Ok(_) => self.forward().await,
@@ -98,26 +98,23 @@ impl Relay {
         let mut out = BytesMut::new();
         while let Some(item) = self.messages.take() {
             match item {
-                Item::Notification { method, text } if relayed(&method) => sse::encode(&text, &mut out),
+                Item::Notification { method, text } if relayed(&method) => sse::encode(&mut out, &[&text]),
                 Item::Notification { .. } => {}
                 Item::Request { method, id } => server_request::answer(&self.gateway, &self.permit, self.ticket.session(), &method, &id),
                 Item::Answer(message) => return Some(self.finish(&message, out).await),
             }
         }
         // A stream without an event in it would end the caller's; a comment says nothing and keeps it.
-        if out.is_empty() {
-            out.put_slice(b":\n\n");
-        }
-        Some(out.freeze())
+        Some(if out.is_empty() { sse::KEEP_ALIVE } else { out.freeze() })
     }
 
     async fn finish(&mut self, message: &Message, mut out: BytesMut) -> Bytes {
-        if let Err(refusal) = super::finding::acceptable(&self.permit, message) {
+        if let Err(refusal) = finding::acceptable(&self.permit, message) {
             return self.fail(&refusal, out).await;
         }
         self.over = true;
         match self.entry.close(Ending::with(message)).await {
-            Ok(proof) => last(&message.with_id(&self.caller.id).concat(), out, proof),
+            Ok(proof) => last(&message.with_id(&self.caller.id), out, proof),
             Err(refusal) => {
                 self.encode_refusal(&refusal, &mut out);
                 out.freeze()
@@ -136,7 +133,7 @@ impl Relay {
     async fn stop(&mut self) -> Option<Bytes> {
         self.over = true;
         // Nothing is sent that would have to wait for the record.
-        let _ = self.entry.close(Ending::without(&legacy::stopped())).await;
+        drop(self.entry.close(Ending::stopped()).await);
         None
     }
 
@@ -144,12 +141,13 @@ impl Relay {
         let id = std::str::from_utf8(&self.caller.id).ok();
         let rejection = Rejection::from(refusal.clone()).with_id(id);
         let (_, body) = reply::refused(self.caller.era, self.caller.method, &rejection);
-        sse::encode(&body, out);
+        sse::encode(out, &[&body]);
     }
 }
 
 /// The event that ends a stream.
-fn last(text: &[u8], mut out: BytesMut, _proof: Proof) -> Bytes {
-    sse::encode(text, &mut out);
+fn last(pieces: &[Bytes; 3], mut out: BytesMut, _proof: Proof) -> Bytes {
+    let [head, id, tail] = pieces;
+    sse::encode(&mut out, &[head, id, tail]);
     out.freeze()
 }

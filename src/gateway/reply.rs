@@ -15,11 +15,13 @@ use crate::audit::{Outcome, Recorded, Verdict};
 
 /// Proof that what a reply ends was recorded: queued for reads and refusals, durable for side effects.
 #[derive(Debug)]
-pub enum Proof {
+pub(super) enum Proof {
     /// A read, or a refusal.
     Queued(Recorded<Verdict>),
     /// A side effect.
     Durable(Recorded<Outcome>),
+    /// None can be had: the reply says that records cannot be kept.
+    Impossible,
 }
 
 /// The body of a reply: up to three pieces already in memory, or a stream that ends by itself.

@@ -95,10 +95,12 @@ impl Sessions {
     /// Opens a session under an id that was never used.
     pub(super) fn open(
         &self,
-        subject: Arc<Subject>,
+        subject: &Subject,
         server: Arc<Server>,
         upstream: upstream::Session,
     ) -> Arc<Session> {
+        let label = format!("session-{}", id::hex(&id::random::<8>()));
+        let subject = Arc::new(Subject { conversation: Some(label.into()), ..subject.clone() });
         let session = Arc::new(Session {
             id: id::token().into(),
             upstream,
@@ -193,6 +195,11 @@ impl Session {
             session: self.clone(),
             ended: self.ended.clone(),
         })
+    }
+
+    /// The subject, in the conversation that the session is where the caller names none.
+    pub(super) fn subject(&self) -> &Arc<Subject> {
+        &self.subject
     }
 
     fn is_of(&self, subject: &Subject, server: &Server) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderMap, header::AUTHORIZATION};
 
 use super::{Error, headers};
-use crate::subject::{DEFAULT_TENANT, Scopes, Subject};
+use crate::subject::{Scopes, Subject};
 
 /// The agent's name where nothing tells agents apart.
 const AGENT: &str = "local";
@@ -17,10 +17,10 @@ pub struct Local {
 }
 
 impl Local {
-    pub(super) fn new(user: &str) -> Self {
+    pub(super) fn new(user: &str, tenant: &str) -> Self {
         Self {
             subject: Arc::new(Subject {
-                tenant: DEFAULT_TENANT.into(),
+                tenant: tenant.into(),
                 agent: AGENT.into(),
                 user: user.into(),
                 groups: Arc::new([]),

@@ -165,10 +165,10 @@ fn conversation_and_turn_are_short_visible_and_single() {
 
 #[test]
 fn the_local_user_needs_no_credential_and_takes_none() {
-    let local = Identity::local("me");
+    let local = Identity::local("me", "home");
     let policy = Snapshot::default();
     let caller = local.identify(&HeaderMap::new(), &policy).unwrap();
-    assert_eq!((&*caller.tenant, &*caller.user), ("default", "me"));
+    assert_eq!((&*caller.tenant, &*caller.user), ("home", "me"));
     let with = |name: &'static str| {
         let headers = HeaderMap::from_iter([(name.parse().unwrap(), "tg_one".parse().unwrap())]);
         code(local.identify(&headers, &policy))

@@ -10,8 +10,8 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Handle, Limits, Peer, Socket, Tls, connection, metrics::Listener};
-use crate::refusal::Code;
+use super::{Handle, Limits, Peer, Socket, Tls, connection};
+use crate::{refusal::Code, telemetry::{Gauge, Metrics}};
 
 /// How long a worker rests when the machine has no descriptor or memory left.
 const REST: Duration = Duration::from_millis(100);
@@ -27,7 +27,7 @@ pub struct Lobby {
     seats: Arc<Semaphore>,
     limits: Limits,
     tls: Option<Tls>,
-    metrics: Listener,
+    metrics: Arc<Metrics>,
     drain: CancellationToken,
 }
 
@@ -36,7 +36,7 @@ impl Lobby {
     pub fn new(
         limits: Limits,
         tls: Option<Tls>,
-        metrics: Listener,
+        metrics: Arc<Metrics>,
         drain: CancellationToken,
     ) -> Self {
         Self {
@@ -102,7 +102,7 @@ async fn run<S, H>(
         match accepted {
             Ok((stream, peer)) => admit(stream, peer, lobby, handler, tasks),
             Err(error) => {
-                lobby.metrics.accept_failed();
+                lobby.metrics.listen_accept_failures.inc();
                 if is_exhaustion(&error) {
                     tracing::warn!(%error, "cannot accept connections; resting");
                     sleep(REST).await;
@@ -120,7 +120,7 @@ fn admit<S: Stream, H: Handle>(
     tasks: &TaskTracker,
 ) {
     let Ok(seat) = lobby.seats.clone().try_acquire_owned() else {
-        lobby.metrics.turned_away();
+        lobby.metrics.listen_turned_away.inc();
         // No record: a flood of them would take the room that calls need.
         if lobby.tls.is_none() {
             stream.try_say(FULL);
@@ -129,7 +129,7 @@ fn admit<S: Stream, H: Handle>(
     };
     let (lobby, handler) = (lobby.clone(), handler.clone());
     tasks.spawn(async move {
-        let _open = lobby.metrics.opened();
+        let _open = Open::new(&lobby.metrics.listen_connections);
         let _seat = seat;
         let Some(tls) = &lobby.tls else {
             return connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await;
@@ -142,6 +142,22 @@ fn admit<S: Stream, H: Handle>(
             Err(_) => handler.fault(Code::TlsFailed, "the handshake did not end in time"),
         }
     });
+}
+
+/// An open connection, counted until it is dropped.
+struct Open(Gauge);
+
+impl Open {
+    fn new(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 /// Whether to rest: the next `accept` would fail alike. Anything else is the fault of one connection.

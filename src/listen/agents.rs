@@ -1,6 +1,6 @@
 //! The agents listener: where to, from where, who; only then the body, and then the gateway.
 
-use std::{fmt, future::Future, sync::Arc};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    Handle, Limits, Origins, Peer, Recorder,
+    Handle, Origins, Peer, Recorder,
     answer::{self, Answer},
     body,
     record::Known,
@@ -43,31 +43,34 @@ pub struct Agents<D> {
 
 struct Shared {
     identity: Identity,
-    policy: Arc<ArcSwap<Snapshot>>,
-    origins: Origins,
-    limits: Limits,
+    terms: Arc<ArcSwap<Terms>>,
     recorder: Recorder,
+}
+
+/// What a reload may change; each request is judged by the terms that held when its head was read.
+#[derive(Debug)]
+pub struct Terms {
+    /// Who may use what.
+    pub policy: Arc<Snapshot>,
+    /// Which names and origins are accepted.
+    pub origins: Origins,
+    /// Bytes of a request body (`limits.request_bytes`).
+    pub request_bytes: usize,
+    /// A whole request body may take this long.
+    pub body: Duration,
 }
 
 impl<D> Agents<D> {
     /// A listener in front of `door`.
-    pub fn new(
-        door: D,
-        identity: Identity,
-        policy: Arc<ArcSwap<Snapshot>>,
-        origins: Origins,
-        limits: Limits,
-        recorder: Recorder,
-    ) -> Self {
+    pub fn new(door: D, identity: Identity, terms: Arc<ArcSwap<Terms>>, recorder: Recorder) -> Self {
+        let shared = Shared {
+            identity,
+            terms,
+            recorder,
+        };
         Self {
             door,
-            shared: Arc::new(Shared {
-                identity,
-                policy,
-                origins,
-                limits,
-                recorder,
-            }),
+            shared: Arc::new(shared),
         }
     }
 }
@@ -91,42 +94,9 @@ impl<D: Door> Handle for Agents<D> {
     type Body = Answer<D::Body>;
 
     async fn handle(&self, request: Request<Incoming>, peer: Peer) -> Response<Self::Body> {
-        let started = Instant::now();
-        let request_id = self.shared.recorder.request_id();
-        let policy = self.shared.policy.load_full();
-        let (head, body) = request.into_parts();
-        let visit = Visit {
-            shared: &self.shared,
-            policy: &policy,
-            started,
-            request_id,
-        };
-        let (server, caller) = match visit.enter(&head, peer) {
-            Ok(entered) => entered,
-            Err((refusal, known)) => return visit.refuse(&head, body, &refusal, known).await,
-        };
-        match body::read(body, &self.shared.limits).await {
-            Ok(body) => {
-                let ask = Ask {
-                    caller,
-                    policy,
-                    server,
-                    head,
-                    body,
-                    started,
-                    request_id,
-                };
-                self.door.serve(ask).await.map(Answer::Reply)
-            }
-            Err((refusal, rest)) => {
-                let known = Known {
-                    subject: Some(caller.subject().clone()),
-                    server: Some(server),
-                    ..Known::default()
-                };
-                visit.refuse(&head, rest, &refusal, known).await
-            }
-        }
+        let answer = self.answer(request, peer).await;
+        self.shared.recorder.answered(answer.status());
+        answer
     }
 
     fn fault(&self, code: Code, detail: &str) {
@@ -134,31 +104,56 @@ impl<D: Door> Handle for Agents<D> {
     }
 }
 
+impl<D: Door> Agents<D> {
+    async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response<Answer<D::Body>> {
+        let terms = self.shared.terms.load_full();
+        let visit = Visit {
+            shared: &self.shared,
+            terms: &terms,
+            started: Instant::now(),
+            request_id: self.shared.recorder.request_id(),
+        };
+        let (head, body) = request.into_parts();
+        let mut known = Known::default();
+        let (server, caller) = match visit.enter(&head, peer, &mut known) {
+            Ok(entered) => entered,
+            Err(refusal) => return visit.refuse(&head, body, &refusal, known).await,
+        };
+        match body::read(body, terms.request_bytes, terms.body).await {
+            Ok(body) => {
+                let ask = Ask {
+                    caller,
+                    policy: terms.policy.clone(),
+                    server,
+                    head,
+                    body,
+                    started: visit.started,
+                    request_id: visit.request_id,
+                };
+                self.door.serve(ask).await.map(Answer::Reply)
+            }
+            Err((refusal, rest)) => visit.refuse(&head, rest, &refusal, known).await,
+        }
+    }
+}
+
 /// One request on its way in.
 struct Visit<'a> {
     shared: &'a Shared,
-    policy: &'a Snapshot,
+    terms: &'a Terms,
     started: Instant,
     request_id: Uuid,
 }
 
 impl Visit<'_> {
-    /// Everything that the head alone decides, in order.
-    fn enter(&self, head: &Parts, peer: Peer) -> Result<(Arc<str>, Caller), (Refusal, Known)> {
-        let mut known = Known::default();
-        let origins = &self.shared.origins;
-        if let Err(refusal) = origins.judge(&head.uri, &head.headers, peer) {
-            return Err((refusal, known));
-        }
-        let server = match self.route(head) {
-            Ok(server) => server,
-            Err(refusal) => return Err((refusal, known)),
-        };
+    /// Everything that the head alone decides, in order; `known` keeps what was found out.
+    fn enter(&self, head: &Parts, peer: Peer, known: &mut Known) -> Result<(Arc<str>, Caller), Refusal> {
+        self.terms.origins.judge(&head.uri, &head.headers, peer)?;
+        let server = self.route(head)?;
         known.server = Some(server.clone());
-        match self.shared.identity.identify(&head.headers, self.policy) {
-            Ok(caller) => Ok((server, caller)),
-            Err(error) => Err((error.into(), known)),
-        }
+        let caller = self.shared.identity.identify(&head.headers, &self.terms.policy)?;
+        known.subject = Some(caller.subject().clone());
+        Ok((server, caller))
     }
 
     /// The server that the path names.
@@ -180,7 +175,7 @@ impl Visit<'_> {
             let public = format!("`{}` is not served here", head.method);
             return Err(Refusal::new(Code::MethodNotAllowed, public));
         }
-        let known = self.policy.servers.get_key_value(name);
+        let known = self.terms.policy.servers.get_key_value(name);
         Ok(known.map_or_else(|| name.into(), |(name, _)| name.clone()))
     }
 
@@ -195,8 +190,8 @@ impl Visit<'_> {
         let known = Known {
             request_id: Some(self.request_id),
             method: Some(head.method.as_str().into()),
-            generation: Some(self.policy.generation),
-            ms_total: Some(self.started.elapsed().as_secs_f64() * 1e3),
+            generation: Some(self.terms.policy.generation),
+            took: Some(self.started.elapsed()),
             ..known
         };
         self.shared.recorder.refused(refusal, known);

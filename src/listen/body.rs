@@ -9,7 +9,6 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use super::Limits;
 use crate::refusal::{Code, Refusal};
 
 /// How much of a refused body is taken in, and for how long, so that its sender gets to read the answer.
@@ -24,20 +23,20 @@ const DISCARD: Duration = Duration::from_secs(1);
 /// value is what was not read.
 pub(super) async fn read(
     mut body: Incoming,
-    limits: &Limits,
+    cap: usize,
+    within: Duration,
 ) -> Result<Bytes, (Refusal, Incoming)> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    let cap = limits.request_bytes;
     if body.size_hint().lower() > u64::try_from(cap).unwrap_or(u64::MAX) {
         return Err((too_large(cap), body));
     }
-    match timeout(limits.body, collect(&mut body, cap)).await {
+    match timeout(within, collect(&mut body, cap)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(refusal)) => Err((refusal, body)),
         Err(_) => {
-            let public = format!("the body did not arrive within {} s", limits.body.as_secs());
+            let public = format!("the body did not arrive within {} s", within.as_secs());
             Err((Refusal::new(Code::SlowBody, public), body))
         }
     }

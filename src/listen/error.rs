@@ -7,11 +7,6 @@ use crate::refusal::Code;
 /// A listener that cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Text that is no address.
-    #[error(
-        "listen address `{0}` is neither `IP:PORT` nor `unix:PATH`; write for example `127.0.0.1:8700`"
-    )]
-    Address(String),
     /// Another process has the address.
     #[error("address `{0}` is in use; stop the other process or choose another port")]
     InUse(String),

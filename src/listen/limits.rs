@@ -11,19 +11,17 @@ pub struct Limits {
     pub connections: usize,
     /// TLS handshake, and each request head from its first byte (the first head: from the connection).
     pub head: Duration,
-    /// A whole request body.
-    pub body: Duration,
     /// An open connection between two requests.
     pub idle: Duration,
     /// A client that does not take what is written to it.
     pub stall: Duration,
-    /// Bytes of a request body (`limits.request_bytes`).
-    pub request_bytes: usize,
 }
 
 impl Limits {
     /// Bytes of a request head, request line included.
     pub const HEAD_BYTES: usize = 64 * 1024;
+    /// How long a whole request body may take.
+    pub const BODY: Duration = Duration::from_secs(30);
 }
 
 impl Default for Limits {
@@ -31,10 +29,8 @@ impl Default for Limits {
         Self {
             connections: 4096,
             head: Duration::from_secs(10),
-            body: Duration::from_secs(30),
             idle: Duration::from_secs(75),
             stall: Duration::from_secs(30),
-            request_bytes: 1024 * 1024,
         }
     }
 }

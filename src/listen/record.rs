@@ -1,16 +1,17 @@
 //! The record and the count of what the door refuses.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
+use http::StatusCode;
 use uuid::Uuid;
 
-use super::metrics::Listener;
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
     clock::Clock,
     id,
     refusal::{Code, Refusal},
     subject::Subject,
+    telemetry::Metrics,
 };
 
 /// What was known of a request when it was refused.
@@ -21,7 +22,7 @@ pub(super) struct Known {
     pub(super) server: Option<Arc<str>>,
     pub(super) method: Option<Arc<str>>,
     pub(super) generation: Option<u64>,
-    pub(super) ms_total: Option<f64>,
+    pub(super) took: Option<Duration>,
 }
 
 /// Keeps one record for each refusal of a listener.
@@ -29,7 +30,7 @@ pub(super) struct Known {
 pub struct Recorder {
     journal: Journal,
     clock: Arc<dyn Clock>,
-    metrics: Listener,
+    metrics: Arc<Metrics>,
 }
 
 impl fmt::Debug for Recorder {
@@ -40,7 +41,7 @@ impl fmt::Debug for Recorder {
 
 impl Recorder {
     /// Records go to `journal`, counts to `metrics`.
-    pub fn new(journal: Journal, clock: Arc<dyn Clock>, metrics: Listener) -> Self {
+    pub fn new(journal: Journal, clock: Arc<dyn Clock>, metrics: Arc<Metrics>) -> Self {
         Self {
             journal,
             clock,
@@ -49,8 +50,12 @@ impl Recorder {
     }
 
     pub(super) fn request_id(&self) -> Uuid {
-        self.metrics.request();
         id::ordered(self.clock.now())
+    }
+
+    /// Counts an answer.
+    pub(super) fn answered(&self, status: StatusCode) {
+        self.metrics.request(status.as_u16());
     }
 
     /// Takes a refused request down.
@@ -72,30 +77,15 @@ impl Recorder {
     }
 
     fn keep(&self, code: Code, known: Known) {
-        self.metrics.refused(code);
-        let time = self.clock.now();
-        let record = Record {
-            id: id::ordered(time),
-            time,
-            kind: Kind::Request,
-            phase: Phase::Decision,
-            outcome: Some(OutcomeKind::Refused),
-            code: Some(code),
-            subject: known.subject,
-            server: known.server,
-            method: known.method,
-            tool: None,
-            generation: known.generation,
-            rules: Vec::new(),
-            target: None,
-            args_bytes: None,
-            args_keys: Vec::new(),
-            result_bytes: None,
-            result_is_error: None,
-            ms_total: known.ms_total,
-            ms_upstream: None,
-            request_id: known.request_id,
-        };
+        self.metrics.listen_refused(code.as_str());
+        let mut record = Record::new(self.clock.now(), Kind::Request, Phase::Decision)
+            .ended(OutcomeKind::Refused, Some(code));
+        record.subject = known.subject;
+        record.server = known.server;
+        record.method = known.method;
+        record.generation = known.generation;
+        record.took = known.took;
+        record.request_id = known.request_id;
         if let Err(error) = self.journal.queue(record) {
             tracing::error!(%error, code = code.as_str(), "a refusal has no record");
         }

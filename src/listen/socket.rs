@@ -7,58 +7,18 @@ use std::{
         fs::{FileTypeExt, PermissionsExt},
         net::{UnixListener, UnixStream},
     },
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use socket2::{Domain, Protocol, Type};
 
 use super::Error;
+use crate::config::Endpoint;
 
 /// Connections that the kernel holds until a worker takes them.
 const BACKLOG: i32 = 1024;
 /// `sun_path` of Linux, less the final zero byte.
 const MAX_PATH: usize = 107;
-
-/// Where a listener listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// An IP address and port.
-    Tcp(SocketAddr),
-    /// A unix socket.
-    Unix(PathBuf),
-}
-
-impl Address {
-    /// Reads `IP:PORT` or `unix:PATH`.
-    ///
-    /// # Errors
-    ///
-    /// Any other text; names are not resolved.
-    pub fn parse(text: &str) -> Result<Self, Error> {
-        match text.strip_prefix("unix:") {
-            Some(path) if !path.is_empty() => Ok(Self::Unix(path.into())),
-            Some(_) => Err(Error::Address(text.to_owned())),
-            None => (text.parse().map(Self::Tcp)).map_err(|_| Error::Address(text.to_owned())),
-        }
-    }
-
-    /// Whether only processes of this machine reach it.
-    pub fn is_local(&self) -> bool {
-        match self {
-            Self::Tcp(address) => address.ip().to_canonical().is_loopback(),
-            Self::Unix(_) => true,
-        }
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(address) => address.fmt(out),
-            Self::Unix(path) => write!(out, "unix:{}", path.display()),
-        }
-    }
-}
 
 /// A bound socket of one worker, not yet part of a runtime.
 #[derive(Debug)]
@@ -73,7 +33,7 @@ pub enum Socket {
 #[derive(Debug)]
 pub struct Bound {
     /// The address, with the port that was given where 0 was asked for.
-    pub address: Address,
+    pub address: Endpoint,
     /// One socket per worker.
     pub sockets: Vec<Socket>,
 }
@@ -84,15 +44,15 @@ impl Bound {
     /// # Errors
     ///
     /// An address in use by another process, a path too long, and whatever the operating system refuses.
-    pub fn new(address: &Address, workers: usize) -> Result<Self, Error> {
+    pub fn new(address: &Endpoint, workers: usize) -> Result<Self, Error> {
         match address {
-            Address::Tcp(address) => tcp(*address, workers),
-            Address::Unix(path) => {
+            Endpoint::Tcp(address) => tcp(*address, workers),
+            Endpoint::Unix(path) => {
                 let first = unix(path, 0o666)?;
                 let share = || first.try_clone().map(Socket::Unix);
                 let sockets = (0..workers).map(|_| share()).collect::<io::Result<_>>();
                 Ok(Self {
-                    address: Address::Unix(path.clone()),
+                    address: Endpoint::Unix(path.clone()),
                     sockets: sockets.map_err(|source| failed(path.display(), source))?,
                 })
             }
@@ -113,7 +73,7 @@ fn tcp(address: SocketAddr, workers: usize) -> Result<Bound, Error> {
         sockets.push(Socket::Tcp(socket));
     }
     Ok(Bound {
-        address: Address::Tcp(at),
+        address: Endpoint::Tcp(at),
         sockets,
     })
 }
@@ -178,22 +138,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_and_shown_alike() {
-        for text in [
-            "127.0.0.1:8700",
-            "[::1]:0",
-            "unix:/run/tollgate/agents.sock",
-        ] {
-            assert_eq!(Address::parse(text).unwrap().to_string(), text);
-        }
-        for wrong in ["", "localhost:8700", "127.0.0.1", "unix:"] {
-            assert!(Address::parse(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
     fn workers_share_the_port_that_the_first_was_given() {
-        let any = Address::parse("127.0.0.1:0").unwrap();
+        let any = Endpoint::Tcp("127.0.0.1:0".parse().unwrap());
         let bound = Bound::new(&any, 2).unwrap();
         assert_eq!(bound.sockets.len(), 2);
         assert_ne!(bound.address, any);

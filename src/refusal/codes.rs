@@ -83,6 +83,7 @@ codes! {
     SessionRequired "mcp.session_required" Caller 400 Rpc(-32600), "send `initialize` first and then the session id it answers with";
     SessionUnknown "mcp.session_unknown" Caller 404 Rpc(-32600), "start a new session with `initialize`";
     SessionLimit "mcp.session_limit" Caller 429 Rpc(-32600), "end sessions that are no longer used";
+    AlreadyListening "mcp.already_listening" Caller 409 Rpc(-32600), "use the stream that is open, or close it first";
     DuplicateId "mcp.duplicate_id" Caller 400 Rpc(-32600), "give each request in flight an id of its own";
 
     ServerUnknown "policy.server_unknown" Caller 404 Http, "use the name of a server that the operator registered and opened to you";
@@ -92,7 +93,7 @@ codes! {
 
     ApprovalUnavailable "approval.unavailable" Policy 200 Tool, "ask the operator to accept the tool as read-only, or to set approval = \"never\" for it";
 
-    RecordUnavailable "audit.unavailable" Internal 503 Tool, "try again once the operator has made room for records";
+    RecordUnavailable "audit.unavailable" Internal 200 Tool, "try again once the operator has made room for records";
 
     BadTarget "egress.bad_target" Policy 200 Tool, "ask the operator to correct the server's url";
     NameBlocked "egress.name_blocked" Policy 200 Tool, "ask the operator whether a private grant should name this host";

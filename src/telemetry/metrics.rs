@@ -32,6 +32,13 @@ pub struct Metrics {
     registry: Registry,
     /// By status class, 1xx first.
     requests: [Counter; 5],
+    refusals: Family<Labels<1>, Counter>,
+    /// Open connections of all listeners.
+    pub listen_connections: Gauge,
+    /// Connections beyond the bound.
+    pub listen_turned_away: Counter,
+    /// Connections that could not be accepted.
+    pub listen_accept_failures: Counter,
     calls: Family<Labels<2>, Counter>,
     calls_allowed: Counter,
     call_seconds: Histogram,
@@ -84,6 +91,10 @@ impl Metrics {
         Self {
             requests: ["1xx", "2xx", "3xx", "4xx", "5xx"]
                 .map(|class| requests.get_or_create_owned(&[("status_class", class)])),
+            refusals: register.new("listen_refusals", "Requests and connections refused at the door, by code"),
+            listen_connections: register.new("listen_connections", "Open connections"),
+            listen_turned_away: register.new("listen_turned_away", "Connections beyond the bound"),
+            listen_accept_failures: register.new("listen_accept_failures", "Connections that could not be accepted"),
             calls_allowed: calls.get_or_create_owned(&[("outcome", "allowed"), ("code", "")]),
             calls,
             call_seconds,
@@ -112,6 +123,11 @@ impl Metrics {
     pub fn request(&self, status: u16) {
         let class = usize::from(status / 100).wrapping_sub(1).min(4);
         self.requests[class].inc();
+    }
+
+    /// The door refused a request or a connection with this code.
+    pub fn listen_refused(&self, code: &'static str) {
+        self.refusals.get_or_create(&[("code", code)]).inc();
     }
 
     /// A call ended after `took`: `outcome` as records name it, and the code of a refusal or failure.

@@ -8,8 +8,9 @@ use http::{HeaderMap, StatusCode, header};
 use super::{Error, Messages, Request};
 use crate::{
     egress::Inbound,
-    mcp::envelope::{Envelope, Kind},
+    mcp::{Envelope, Kind, envelope::splice, tools::Page},
     policy::Permit,
+    refusal::Refusal,
 };
 
 /// An answer: there already, or still coming.
@@ -30,6 +31,15 @@ pub struct Message {
     bytes: Bytes,
     id: Option<Range<usize>>,
     payload: Payload,
+}
+
+/// A part of a message that is replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The bytes that go.
+    pub place: Range<usize>,
+    /// The JSON text that comes.
+    pub text: String,
 }
 
 #[derive(Clone, Debug)]
@@ -97,10 +107,27 @@ impl Message {
         }
     }
 
-    /// The text under the caller's id, with the result replaced.
-    pub fn with_result(&self, id: &Bytes, result: &str) -> Bytes {
-        let id = std::str::from_utf8(id).unwrap_or("null");
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into()
+    /// The text under the caller's id, with parts of it replaced; the places are those of [`Message::part_of_result`]
+    /// and [`Message::page`].
+    pub fn edited(&self, id: &Bytes, edits: &[Edit]) -> Bytes {
+        let own = self.id.clone().map(|place| (place, &id[..]));
+        let edits = edits.iter().map(|edit| (edit.place.clone(), edit.text.as_bytes()));
+        let mut all: Vec<_> = own.into_iter().chain(edits).collect();
+        all.sort_by_key(|(place, _)| place.start);
+        splice(&self.bytes, &all).into()
+    }
+
+    /// Where a part that was borrowed from [`Message::result`] stands in the whole text.
+    pub fn part_of_result(&self, part: &str) -> Option<Range<usize>> {
+        let start = (part.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize)?;
+        let place = start..start.checked_add(part.len())?;
+        (place.end <= self.bytes.len()).then_some(place)
+    }
+
+    /// The page of tools in an answer to `tools/list`, of at most `max` tools; `None` for an error.
+    pub fn page(&self, max: usize) -> Result<Option<Page<'_>>, Refusal> {
+        let result = Envelope::upstream(&self.bytes)?.result;
+        result.map(|result| Page::read(result.whole, max)).transpose()
     }
 
     /// The number of a JSON-RPC error; `None` for a result.
@@ -155,7 +182,7 @@ pub(super) async fn read_for(permit: &Permit, id: u64, inbound: Inbound) -> Resu
     match Type::of(&inbound.headers) {
         Type::Json => {
             let cap = permit.server().limits.response_bytes;
-            let body = inbound.body.collect(cap).await.map_err(|source| Error::Egress { server: server.clone(), source })?;
+            let body = inbound.body.collect(cap).await.map_err(|source| Error::Egress { server: server.clone(), source, destination: None })?;
             match Message::read(permit, id, status, body) {
                 Ok(message) if status.is_success() || message.error_code().is_some() => Ok(Answer::Whole(message)),
                 Err(error) if status.is_success() => Err(error),

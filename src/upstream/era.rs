@@ -11,7 +11,7 @@ use crate::{
     address::Target,
     deadline::Deadline,
     egress::Effect,
-    mcp::{headers, revision::Revision},
+    mcp::{Revision, headers},
     policy::{Era, Permit, Server},
 };
 
@@ -101,7 +101,7 @@ impl Upstream {
             Err(error) => return Err(error),
         };
         Ok(match (message.error_code(), message.result()) {
-            (Some(-32020..=-32022), _) => true,
+            (Some(-32022..=-32020), _) => true,
             (Some(-32601), _) => message.status.as_u16() == 404,
             (Some(_), _) | (None, None) => false,
             (None, Some(result)) => lists_modern(result),

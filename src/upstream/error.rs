@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    egress,
+    egress::{self, Destination},
     refusal::{Code, Refusal},
 };
 
@@ -18,6 +18,8 @@ pub enum Error {
         /// Why.
         #[source]
         source: egress::Error,
+        /// Where it was to go, once that was judged.
+        destination: Option<Box<Destination>>,
     },
     /// An HTTP status that carries no MCP answer.
     #[error("server `{server}` answered with HTTP status {status}")]
@@ -93,6 +95,9 @@ pub enum Error {
         /// What the server speaks.
         spoken: String,
     },
+    /// The caller wants no answer any more.
+    #[error("stopped at the client's request")]
+    Stopped,
 }
 
 impl Error {
@@ -110,13 +115,14 @@ impl Error {
             Self::EventTooLarge { .. } => Code::UpstreamEventTooLarge,
             Self::SessionLost { .. } => Code::UpstreamSessionLost,
             Self::Era { .. } => Code::UpstreamEra,
+            Self::Stopped => Code::Cancelled,
         }
     }
 
     /// What the caller is told.
     pub fn refusal(&self) -> Refusal {
         match self {
-            Self::Egress { server, source } => {
+            Self::Egress { server, source, .. } => {
                 let told = source.refusal();
                 Refusal {
                     public: format!("server `{server}`: {}", told.public),
@@ -125,5 +131,11 @@ impl Error {
             }
             _ => Refusal::new(self.code(), self.to_string()),
         }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        error.refusal()
     }
 }

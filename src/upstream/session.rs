@@ -13,7 +13,7 @@ use super::{Answer, Error, Message, Upstream, answer, stream::Messages};
 use crate::{
     deadline::Deadline,
     egress::Effect,
-    mcp::{headers, revision::Revision},
+    mcp::{Revision, headers},
     policy::Permit,
 };
 

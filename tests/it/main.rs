@@ -11,4 +11,7 @@ mod support {
     pub(crate) mod permit;
     pub(crate) mod upstream;
 }
+mod audit;
+mod audit_faults;
 mod corpus;
+mod layers;
