@@ -36,7 +36,7 @@ fn way_out(upstream: &Upstream) -> (Egress, Arc<RecordingDialer>) {
     (Egress::new(resolver, dialer.clone(), no_roots()), dialer)
 }
 
-fn no_roots() -> Tls {
+pub(crate) fn no_roots() -> Tls {
     Tls::with_roots(RootCertStore::empty())
 }
 
@@ -44,7 +44,7 @@ fn permit() -> Permit {
     Maker::new("http://api.test/mcp").permit()
 }
 
-async fn send(egress: &Egress, permit: &Permit) -> Result<Inbound, Failed> {
+pub(crate) async fn send(egress: &Egress, permit: &Permit) -> Result<Inbound, Failed> {
     let request = Request::builder()
         .method(Method::POST)
         .header("content-type", "application/json")
@@ -55,7 +55,7 @@ async fn send(egress: &Egress, permit: &Permit) -> Result<Inbound, Failed> {
         .send(Outbound {
             permit,
             request,
-            effect: Effect::Read,
+            effect: &Effect::Read,
             deadline,
         })
         .await

@@ -1,7 +1,15 @@
 //! One binary for every integration test.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on stops where it stands"
+)]
 
+mod audit;
+mod audit_faults;
+mod corpus;
 mod corpus_egress;
 mod egress;
+mod layers;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
 #[path = "../support"]
 mod support {
@@ -11,7 +19,3 @@ mod support {
     pub(crate) mod permit;
     pub(crate) mod upstream;
 }
-mod audit;
-mod audit_faults;
-mod corpus;
-mod layers;
