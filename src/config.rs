@@ -158,6 +158,15 @@ pub enum Method {
     Keys,
 }
 
+impl fmt::Display for Method {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local { user, .. } => write!(out, "local (everyone is `{user}`, without a credential)"),
+            Self::Keys => out.write_str("keys"),
+        }
+    }
+}
+
 impl Default for Method {
     fn default() -> Self {
         Self::Local {

@@ -32,6 +32,7 @@ use crate::{
     audit::{Journal, Kind, Phase, Record},
     catalog::Catalog,
     clock::Clock,
+    deadline::Deadline,
     identity::Caller,
     mcp::{self, Era},
     policy::{self, Permit, Snapshot},
@@ -141,6 +142,10 @@ impl Gateway {
         permit: &Permit,
         entry: &mut Entry,
     ) -> Result<Finding, Refusal> {
+        if asked.era == Era::Modern && asked.method.is_some() {
+            let deadline = Deadline::after(permit.server().limits.call);
+            self.upstream.require_modern(permit, deadline).await?;
+        }
         match asked.method {
             Some(mcp::Method::ToolsCall) => call::call(self, asked, permit, entry).await,
             Some(mcp::Method::ToolsList) => list::list(self, asked, permit, entry).await,

@@ -65,7 +65,7 @@ pub enum Answer {
 /// What the control socket can do.
 pub(super) trait Control: Send + Sync + 'static {
     /// Carries a request out.
-    fn carry_out(&self, request: Request) -> impl Future<Output = Answer> + Send;
+    fn carry_out(self: Arc<Self>, request: Request) -> impl Future<Output = Answer> + Send;
 }
 
 /// Answers until the task is dropped.
@@ -80,7 +80,7 @@ pub(super) async fn serve(listener: UnixListener, control: Arc<impl Control>) {
                 let control = control.clone();
                 tokio::spawn(async move {
                     let _seat = seat;
-                    if let Err(error) = attend(stream, &*control).await {
+                    if let Err(error) = attend(stream, control).await {
                         tracing::debug!(%error, "a control connection ended early");
                     }
                 });
@@ -93,7 +93,7 @@ pub(super) async fn serve(listener: UnixListener, control: Arc<impl Control>) {
     }
 }
 
-async fn attend(mut stream: UnixStream, control: &impl Control) -> io::Result<()> {
+async fn attend(mut stream: UnixStream, control: Arc<impl Control>) -> io::Result<()> {
     let uid = Uid::from_raw(stream.peer_cred()?.uid());
     // The mode of the socket says the same; this also holds where someone changed it.
     let answer = if uid != Uid::effective() && !uid.is_root() {

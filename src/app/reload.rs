@@ -45,7 +45,7 @@ pub struct Reloader {
     current: ArcSwap<Loaded>,
     /// Held while files are read and swapped in, so that of two reloads the one that read later wins.
     seen: Mutex<Seen>,
-    report: Box<dyn Fn(&Outcome) + Send + Sync>,
+    report: Box<dyn Fn(&Outcome, &Arc<Loaded>) + Send + Sync>,
 }
 
 /// What the last attempt read, whether or not it was taken up.
@@ -58,14 +58,14 @@ struct Seen {
 
 impl Reloader {
     /// Loads for the first time. `report` hears of every attempt but those that found nothing new: it writes the
-    /// record and the log line, and sets the gauge.
+    /// record and the log line, sets the gauge, and passes on what holds now.
     ///
     /// # Errors
     ///
     /// Every fault of the files.
     pub fn start(
         loader: Loader,
-        report: impl Fn(&Outcome) + Send + Sync + 'static,
+        report: impl Fn(&Outcome, &Arc<Loaded>) + Send + Sync + 'static,
     ) -> Result<Self, Vec<Fault>> {
         let attempt = loader.attempt(None);
         let loaded = attempt.result?;
@@ -154,7 +154,7 @@ impl Reloader {
                 }
             },
         };
-        (self.report)(&outcome);
+        (self.report)(&outcome, &self.current.load());
         outcome
     }
 }

@@ -24,7 +24,6 @@ pub(super) async fn discover(
     entry.is(Kind::Request, "server/discover");
     entry.admit_read()?;
     let deadline = Deadline::after(permit.server().limits.call);
-    gateway.upstream.require_modern(permit, deadline).await?;
     let ticket = asked.ticket(gateway)?;
     let headers = asked.upstream_headers();
     let request = asked.request(permit, &headers, &ticket, &Effect::Read, deadline);

@@ -7,6 +7,7 @@ use crate::{
     approval::Consent,
     audit::{Intent, Kind, OutcomeKind, Phase, Record, RecordTarget, Recorded},
     egress::{Destination, Effect},
+    id,
     policy::Permit,
     refusal::{Code, Fault, Refusal},
     upstream::{Answer, Answered, Error, Message},
@@ -108,14 +109,11 @@ impl Entry {
         Ok(Effect::Read)
     }
 
+    /// On disk when this returns.
     async fn intend(&mut self) -> Result<Recorded<Intent>, Refusal> {
-        let mut intent = self.record.clone();
-        intent.phase = Phase::Intent;
-        intent.request_id = Some(self.record.id);
+        let intent = self.record.clone();
         let recorded = self.gateway.shared.journal.intent(intent).await?;
-        let now = self.gateway.shared.clock.now();
-        self.record.request_id = Some(self.record.id);
-        self.record.id = crate::id::ordered(now);
+        self.record.id = id::ordered(self.gateway.shared.clock.now());
         self.intended = true;
         self.sent = Some(Instant::now());
         Ok(recorded)

@@ -130,7 +130,7 @@ async fn stopped(mut entry: Entry) -> Response<ReplyBody> {
 /// Servers say by the status what kind of error it is, which only modern clients read.
 fn message_status(era: Era, message: &Message) -> StatusCode {
     match era {
-        Era::Modern => message.status,
-        Era::Legacy => StatusCode::OK,
+        Era::Modern if message.status.is_client_error() => message.status,
+        Era::Modern | Era::Legacy => StatusCode::OK,
     }
 }

@@ -203,6 +203,13 @@ pub(super) async fn end(
 
 fn session_of(gateway: &Gateway, ask: &Ask, permit: &Permit) -> Result<Arc<Session>, Refusal> {
     let headers = ProtocolHeaders::read(&ask.head.headers)?;
+    match headers.protocol_version.map(Revision::parse) {
+        None | Some(Some(Revision::LEGACY)) => {}
+        Some(Some(Revision::MODERN)) => {
+            return Err(Refusal::new(Code::MethodNotAllowed, "this protocol version has no sessions"));
+        }
+        Some(_) => return Err(Refusal::new(Code::VersionUnsupported, "this protocol version is not served")),
+    }
     find_session(gateway, ask, permit, headers.session_id)
 }
 

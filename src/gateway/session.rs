@@ -126,7 +126,7 @@ impl Sessions {
         self.open
             .get(id)
             .map(|session| session.clone())
-            .filter(|session| session.is_of(subject, server) && !session.idle())
+            .filter(|session| session.is_of(subject, server) && !session.expired())
             .inspect(|session| session.touch())
             .ok_or_else(|| Refusal::new(Code::SessionUnknown, "no such session"))
     }
@@ -150,11 +150,11 @@ impl Sessions {
         *swept = Instant::now();
         drop(swept);
         self.open.retain(|_, session| {
-            let idle = session.idle() && !session.listening.load(Ordering::Relaxed);
-            if idle {
+            let expired = session.expired();
+            if expired {
                 session.ended.cancel();
             }
-            !idle
+            !expired
         });
     }
 }
@@ -216,8 +216,10 @@ impl Session {
         *self.touched.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    fn idle(&self) -> bool {
-        self.touched.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= IDLE
+    /// A session whose stream is open is in use, however long nothing is asked.
+    fn expired(&self) -> bool {
+        let touched = *self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        touched.elapsed() >= IDLE && !self.listening.load(Ordering::Relaxed)
     }
 }
 

@@ -1,7 +1,10 @@
 //! `Host` and `Origin`: a page of another site must not reach a listener through a name that it controls (MCP
 //! transports, security; DNS rebinding).
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    sync::Arc,
+};
 
 use http::{HeaderMap, HeaderValue, Uri, header};
 
@@ -14,16 +17,17 @@ pub struct Origins {
     /// Host of `public_url`, where there is one.
     public_host: Option<String>,
     /// `listen.allowed_origins`.
-    allowed: Vec<String>,
+    allowed: Vec<Arc<str>>,
     /// Whether clients reach the listener by https: its own TLS, or a proxy's.
     https: bool,
 }
 
 impl Origins {
-    /// A listener known by the host of `public_url` beside its own address and `localhost`.
-    pub fn new(public_host: Option<String>, allowed: Vec<String>, https: bool) -> Self {
+    /// A listener known by the host of `public_url` (an origin) beside its own address and `localhost`.
+    pub fn new(public_url: Option<&str>, allowed: Vec<Arc<str>>, https: bool) -> Self {
+        let authority = public_url.and_then(|url| Some(url.split_once("://")?.1));
         Self {
-            public_host,
+            public_host: authority.and_then(name_of).map(str::to_owned),
             allowed,
             https,
         }
@@ -143,7 +147,7 @@ mod tests {
 
     #[test]
     fn own_names_are_the_address_localhost_and_the_public_host() {
-        let public = Origins::new(Some("tollgate.example.com".to_owned()), Vec::new(), true);
+        let public = Origins::new(Some("https://tollgate.example.com:8443"), Vec::new(), true);
         for own in [
             "localhost:8700",
             "LOCALHOST",
@@ -189,7 +193,7 @@ mod tests {
 
     #[test]
     fn an_origin_is_absent_own_or_listed() {
-        let origins = Origins::new(None, vec!["https://app.example.com".to_owned()], false);
+        let origins = Origins::new(None, vec!["https://app.example.com".into()], false);
         let from = |origin| {
             judge(
                 &origins,

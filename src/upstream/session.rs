@@ -14,7 +14,7 @@ use crate::{
     deadline::Deadline,
     egress::Effect,
     mcp::{Revision, headers},
-    policy::Permit,
+    policy::{Era, Permit},
 };
 
 /// Session ids longer than this are no session ids.
@@ -78,6 +78,13 @@ impl Upstream {
         hello: Hello,
         deadline: Deadline,
     ) -> Result<(Session, Message), Error> {
+        if permit.server().era == Era::Modern {
+            return Err(Error::Era {
+                server: permit.server().name.clone(),
+                wanted: Revision::LEGACY.as_str(),
+                spoken: Revision::MODERN.as_str().to_owned(),
+            });
+        }
         let (id, message) = self.initialize(permit, &hello, deadline).await?;
         let session = Session {
             hello,
