@@ -63,7 +63,7 @@ async fn server(case: &Case, authority: &Authority) -> Upstream {
         async move {
             let mut number = 0;
             while connection.request().await.is_some() {
-                let answer = answers.get(number).or(answers.last());
+                let answer = answers.get(number).or_else(|| answers.last());
                 let plain = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
                 connection
                     .write(answer.map_or(plain, String::as_str).as_bytes())

@@ -267,3 +267,40 @@ async fn family(resolver: &TokioResolver, question: &DnsName, records: RecordTyp
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::{Host, Target};
+
+    fn name(text: &str) -> Name {
+        let target = Target::from_operator(&format!("https://{text}/")).unwrap();
+        let Host::Name(name) = target.host() else {
+            panic!("a name")
+        };
+        name.clone()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn memory_ends_with_its_time_and_is_bounded() {
+        let dns = Dns::new(&DnsSettings {
+            servers: vec![([127, 0, 0, 1], 9).into()],
+            ..DnsSettings::default()
+        })
+        .unwrap();
+        let gone = Err(ResolveError::NoName(name("a.test")));
+        dns.remember(&name("a.test"), &gone, Duration::from_secs(5));
+        tokio::time::advance(Duration::from_secs(4)).await;
+        assert_eq!(dns.remembered(&name("a.test")), Some(gone.clone()));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(dns.remembered(&name("a.test")), None);
+        for number in 0..=CACHE {
+            dns.remember(
+                &name(&format!("a{number}.test")),
+                &gone,
+                Duration::from_secs(60),
+            );
+        }
+        assert_eq!(dns.cache.lock().unwrap().len(), CACHE);
+    }
+}

@@ -59,6 +59,21 @@ async fn the_whole_call_has_an_end_in_every_phase() {
 }
 
 #[tokio::test]
+async fn a_stream_that_drips_ends_with_the_call() {
+    let upstream = Upstream::plain(|mut connection| async move {
+        connection.request().await;
+        connection.write(b"HTTP/1.1 200 OK\r\n\r\n").await;
+        loop {
+            connection.write(b":").await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    let code = code(&upstream, |maker| maker.limits.call = SHORT).await;
+    assert_eq!(code, "egress.call_timeout");
+}
+
+#[tokio::test]
 async fn endless_interim_answers_end_with_the_first_byte_limit() {
     let upstream = Upstream::plain(|mut connection| async move {
         connection.request().await;

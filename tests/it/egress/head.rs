@@ -114,6 +114,14 @@ async fn what_is_not_http_is_refused() {
 }
 
 #[tokio::test]
+async fn a_transfer_coding_beside_chunked_is_refused() {
+    for coding in ["gzip, chunked", "gzip"] {
+        let answer = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: {coding}\r\n\r\n0\r\n\r\n");
+        assert_eq!(code(answer).await, "egress.response_encoding", "{coding}");
+    }
+}
+
+#[tokio::test]
 async fn a_length_over_the_cap_is_refused_before_the_body() {
     let upstream = Upstream::always("HTTP/1.1 200 OK\r\ncontent-length: 9999999\r\n\r\n").await;
     let (egress, _) = way_out(&upstream);
