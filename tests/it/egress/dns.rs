@@ -278,6 +278,28 @@ async fn answers_are_remembered_and_missing_names_too() {
 }
 
 #[tokio::test]
+async fn questions_at_the_same_time_are_asked_once() {
+    let server = NameServer::start(families(
+        Reply::of(&["1.1.1.1"]),
+        Reply::Code(ResponseCode::ServFail),
+    ))
+    .await;
+    let dns = dns(&server, SHORT);
+    let (api, other) = (name("api.test"), name("other.test"));
+    drop(dns.resolve(&api));
+    let (one, two, three) = tokio::join!(dns.resolve(&api), dns.resolve(&api), dns.resolve(&other));
+    assert_eq!(one.unwrap(), two.unwrap());
+    assert_eq!(addresses(&three.unwrap()), ["1.1.1.1"]);
+    let asked = |name: &str| {
+        let questions = server.seen();
+        let like =
+            |question: &&Question| question.name == name && question.records == RecordType::A;
+        questions.iter().filter(like).count()
+    };
+    assert_eq!((asked("api.test."), asked("other.test.")), (1, 1));
+}
+
+#[tokio::test]
 async fn a_zone_has_servers_of_its_own() {
     let inside = NameServer::start(families(Reply::of(&["10.0.0.1"]), Reply::nothing())).await;
     let deeper = NameServer::start(families(Reply::of(&["10.0.0.2"]), Reply::nothing())).await;
