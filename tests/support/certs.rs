@@ -45,12 +45,20 @@ impl Authority {
 
     /// A certificate for `names`, DNS names and addresses alike, as PEM.
     pub(crate) fn leaf_pem(&self, names: &[&str]) -> String {
-        self.issue(names).0.pem()
+        self.issue(names, 4096).0.pem()
     }
 
     /// A TLS server with a certificate for `names`.
     pub(crate) fn acceptor(&self, names: &[&str]) -> TlsAcceptor {
-        let (certificate, key) = self.issue(names);
+        Self::serving(self.issue(names, 4096))
+    }
+
+    /// The same with a certificate that has expired.
+    pub(crate) fn expired(&self, names: &[&str]) -> TlsAcceptor {
+        Self::serving(self.issue(names, 2001))
+    }
+
+    fn serving((certificate, key): (rcgen::Certificate, KeyPair)) -> TlsAcceptor {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let mut config =
             ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -63,13 +71,11 @@ impl Authority {
         TlsAcceptor::from(Arc::new(config))
     }
 
-    fn issue(&self, names: &[&str]) -> (rcgen::Certificate, KeyPair) {
+    fn issue(&self, names: &[&str], until: i32) -> (rcgen::Certificate, KeyPair) {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(names)
-            .unwrap()
-            .signed_by(&key, &self.0)
-            .unwrap();
-        (certificate, key)
+        let mut params = CertificateParams::new(names).unwrap();
+        params.not_after = rcgen::date_time_ymd(until, 1, 1);
+        (params.signed_by(&key, &self.0).unwrap(), key)
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Call<'a> {
 
 /// Why there is no head of an answer.
 pub(super) enum Stopped {
-    Unsent(Box<Request<Full<Bytes>>>),
+    Unsent(Box<Request<Full<Bytes>>>, hyper::Error),
     Failed(Error),
 }
 
@@ -98,7 +98,7 @@ impl Call<'_> {
             .exchange(request, self.deadline.phase(limit))
             .await
             .map_err(|broken| match broken {
-                Broken::Unsent(request) => Stopped::Unsent(request),
+                Broken::Unsent(request, source) => Stopped::Unsent(request, source),
                 Broken::Lost(source) => Stopped::Failed(self.broken(source)),
                 Broken::Late if self.deadline.passed() => {
                     Stopped::Failed(Error::CallTimeout { host: self.host() })
@@ -189,7 +189,7 @@ impl Call<'_> {
     fn dial_error(&self, source: DialError, limit: Duration) -> Error {
         match source {
             DialError::TimedOut { .. } => self.connect_timeout(limit),
-            DialError::Failed { .. } => Error::Connect {
+            DialError::Failed { .. } | DialError::Closed(_) => Error::Connect {
                 host: self.host(),
                 source,
             },

@@ -111,3 +111,20 @@ async fn when_no_address_answers_the_connect_limit_ends_it() {
         "`api.test` did not accept a connection within 5s"
     );
 }
+
+#[tokio::test]
+async fn a_server_that_accepts_and_closes_is_told_by_what_is_known() {
+    let upstream = Upstream::plain(|connection| async move { drop(connection) }).await;
+    let (egress, _) = super::way_out(&upstream);
+    let failure = fetch(&egress, &super::permit()).await.unwrap_err();
+    // Whether the close is seen before the request is written is the kernel's business.
+    let known = [
+        ("egress.connect_failed", true),
+        ("egress.connection_lost", false),
+    ];
+    assert!(
+        known.contains(&(failure.0.as_str(), failure.1)),
+        "{failure:?}"
+    );
+    assert_eq!(upstream.connections(), 1);
+}

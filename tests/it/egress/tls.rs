@@ -96,6 +96,20 @@ async fn an_unknown_root_and_another_name_are_refused() {
 }
 
 #[tokio::test]
+async fn an_expired_certificate_is_refused() {
+    let authority = Authority::new();
+    let acceptor = authority.expired(&["api.test"]);
+    let upstream = Upstream::tls(acceptor, |connection| connection.hang()).await;
+    let (egress, _) = way_out(&upstream);
+    let permit = trusting("https://api.test/mcp", &[authority.pem()]).permit();
+    let failed = send(&egress, &permit).await.unwrap_err();
+    assert_eq!(
+        failed.error.to_string(),
+        "no trusted connection to `api.test`: its certificate has expired"
+    );
+}
+
+#[tokio::test]
 async fn a_literal_address_is_verified_as_an_address() {
     let authority = Authority::new();
     let upstream = server(&authority, &["1.1.1.1"]).await;
