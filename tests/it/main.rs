@@ -1,4 +1,8 @@
 //! One binary for every integration test.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on stops where it stands"
+)]
 
 mod audit;
 mod audit_faults;
@@ -6,3 +10,15 @@ mod corpus;
 mod explain;
 mod layers;
 mod policy;
+mod corpus_egress;
+mod egress;
+mod layers;
+/// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
+#[path = "../support"]
+mod support {
+    pub(crate) mod certs;
+    pub(crate) mod dialer;
+    pub(crate) mod nameserver;
+    pub(crate) mod permit;
+    pub(crate) mod upstream;
+}
