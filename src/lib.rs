@@ -1,1 +1,55 @@
+//! Tollgate: a sidecar MCP gateway and egress proxy.
+//!
+//! The rooms below stand in the order of a call: read them from top to bottom and you have read its path.
+//!
+//! | layer | rooms | may import |
+//! |---|---|---|
+//! | 6 | `main`, `cli`, `app` | everything |
+//! | 5 | `listen`, `demo` | layers 0–4 |
+//! | 4 | `gateway` | layers 0–3 |
+//! | 3 | `upstream`, `approval`, `identity` | layers 0–2, not one another |
+//! | 2 | `egress`, `catalog`, `audit` | layers 0–1, not one another; `egress` takes `audit`'s proof types |
+//! | 1 | `policy`, `address`, `mcp`, `config` | layer 0; `policy` also `address`; no I/O |
+//! | 0 | `refusal`, `subject`, `clock`, `id`, `deadline`, `secret`, `table`, `telemetry` | no room |
+//!
+//! `tests/it/layers.rs` holds this table against the real paths.
 
+pub mod cli;
+// The composition root.
+pub mod app;
+// Front door: accept, TLS, limits, routing, drain.
+pub mod listen;
+// Who: evidence on a request becomes a caller.
+pub mod identity;
+// Language: envelope, revision, headers, SSE (pure).
+pub mod mcp;
+// One call: the pipeline, from top to bottom.
+pub mod gateway;
+// May: files become a checked snapshot; decide (pure).
+pub mod policy;
+// Where: target, host, the table of ranges, the judge (pure).
+pub mod address;
+// Pins: which tool a server is known to offer.
+pub mod catalog;
+// Ask: consent to a side effect.
+pub mod approval;
+// Speak: MCP over HTTP towards tool servers.
+pub mod upstream;
+// Way out: resolve, dial, TLS, pool, send, body.
+pub mod egress;
+// Record: event, chain, journal.
+pub mod audit;
+// Show: the bundled tool server.
+pub mod demo;
+// Watch: logs and metrics.
+pub mod telemetry;
+// Deployment settings.
+pub mod config;
+
+pub mod clock;
+pub mod deadline;
+pub mod id;
+pub mod refusal;
+pub mod secret;
+pub mod subject;
+pub mod table;

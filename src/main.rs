@@ -1,1 +1,7 @@
-fn main() {}
+//! The thin binary: argv to exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tollgate::cli::run(std::env::args_os())
+}

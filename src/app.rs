@@ -1,0 +1,19 @@
+//! Owns: the composition root: the only place that names real implementations; start, reload, drain, control.
+//! Imports: everything.
+//! Never: judges a request.
+//! Fails as: [`Error`] at start; afterwards each room fails as its own.
+
+pub mod control;
+mod core;
+mod error;
+pub mod load;
+mod ops;
+pub mod reload;
+mod running;
+mod start;
+pub mod status;
+mod worker;
+
+pub use error::Error;
+pub use running::{Handle, Running};
+pub use start::{Options, start};

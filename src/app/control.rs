@@ -1,0 +1,170 @@
+//! The control socket: `state_dir/control.sock`, mode 0600, for the process's own user and root. One request line, one
+//! answer line, then the end.
+
+use std::{
+    io::{self, BufRead, BufReader, Read, Write},
+    os::unix::net::UnixStream as Client,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use nix::unistd::Uid;
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt},
+    net::{UnixListener, UnixStream},
+    sync::Semaphore,
+    time::timeout,
+};
+
+use super::status::Status;
+
+/// The longest request line.
+const MAX_REQUEST: u64 = 4 * 1024;
+/// The longest answer line.
+const MAX_ANSWER: u64 = 256 * 1024;
+/// How long a peer may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the command line waits: a reload reads and judges every file.
+const CLIENT_PATIENCE: Duration = Duration::from_secs(30);
+/// Peers at once.
+const PEERS: usize = 8;
+
+/// What the command line may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// How the process is.
+    Status,
+    /// Read the policy again, now.
+    Reload,
+    /// Finish what runs, then stop.
+    Drain,
+}
+
+/// What it is answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// To `status`.
+    Status(Box<Status>),
+    /// The policy is in force; its generation.
+    Reloaded {
+        /// The generation in force now.
+        generation: u64,
+        /// Settings that wait for a restart.
+        restart: Vec<String>,
+    },
+    /// The process drains.
+    Draining,
+    /// It did not work, one line each.
+    Failed(Vec<String>),
+}
+
+/// What the control socket can do.
+pub(super) trait Control: Send + Sync + 'static {
+    /// Carries a request out.
+    fn carry_out(self: Arc<Self>, request: Request) -> impl Future<Output = Answer> + Send;
+}
+
+/// Answers until the task is dropped.
+pub(super) async fn serve(listener: UnixListener, control: Arc<impl Control>) {
+    let seats = Arc::new(Semaphore::new(PEERS));
+    loop {
+        let Ok(seat) = seats.clone().acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let control = control.clone();
+                tokio::spawn(async move {
+                    let _seat = seat;
+                    if let Err(error) = attend(stream, control).await {
+                        tracing::debug!(%error, "a control connection ended early");
+                    }
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the control socket cannot accept; resting");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn attend(mut stream: UnixStream, control: Arc<impl Control>) -> io::Result<()> {
+    let uid = Uid::from_raw(stream.peer_cred()?.uid());
+    // The mode of the socket says the same; this also holds where someone changed it.
+    let answer = if uid != Uid::effective() && !uid.is_root() {
+        tracing::warn!(%uid, "refused on the control socket");
+        Answer::Failed(vec![format!("uid {uid} may not control this process")])
+    } else {
+        match timeout(PATIENCE, read(&mut stream)).await {
+            Ok(Ok(request)) => control.carry_out(request).await,
+            Ok(Err(problem)) => Answer::Failed(vec![problem]),
+            Err(_) => return Ok(()),
+        }
+    };
+    let mut line = serde_json::to_vec(&answer).map_err(io::Error::other)?;
+    line.push(b'\n');
+    timeout(PATIENCE, stream.write_all(&line)).await??;
+    stream.shutdown().await
+}
+
+async fn read(stream: &mut UnixStream) -> Result<Request, String> {
+    let mut line = Vec::new();
+    let mut reader = tokio::io::BufReader::new(stream.take(MAX_REQUEST));
+    reader.read_until(b'\n', &mut line).await.map_err(|error| error.to_string())?;
+    if line.last() != Some(&b'\n') {
+        return Err(format!("a request is one line of at most {MAX_REQUEST} bytes"));
+    }
+    serde_json::from_slice(&line).map_err(|error| format!("the request is not understood: {error}"))
+}
+
+/// The command line's side failed.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// Nobody listens.
+    #[error("no tollgate answers at `{}`; start it, or point --policy or --socket at the one you mean", .0.display())]
+    NotRunning(PathBuf),
+    /// Another user's process.
+    #[error("`{}` belongs to another user; run the command as that user or as root", .0.display())]
+    NotAllowed(PathBuf),
+    /// The connection broke.
+    #[error("the control socket `{}` broke", path.display())]
+    Broken {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Asks the process behind `path`.
+///
+/// # Errors
+///
+/// Nobody listens there, or not for this user.
+pub fn ask(path: &Path, request: Request) -> Result<Answer, AskError> {
+    exchange(path, request).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::NotRunning(path.to_owned()),
+        io::ErrorKind::PermissionDenied => AskError::NotAllowed(path.to_owned()),
+        _ => AskError::Broken {
+            path: path.to_owned(),
+            source,
+        },
+    })
+}
+
+fn exchange(path: &Path, request: Request) -> io::Result<Answer> {
+    let mut stream = Client::connect(path)?;
+    stream.set_read_timeout(Some(CLIENT_PATIENCE))?;
+    stream.set_write_timeout(Some(CLIENT_PATIENCE))?;
+    let mut line = serde_json::to_vec(&request)?;
+    line.push(b'\n');
+    stream.write_all(&line)?;
+    let mut answer = String::new();
+    BufReader::new(stream.take(MAX_ANSWER)).read_line(&mut answer)?;
+    serde_json::from_str(&answer).map_err(io::Error::other)
+}

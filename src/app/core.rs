@@ -1,0 +1,245 @@
+//! What all threads of a process share, and what changes while it runs.
+
+use std::{
+    process,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use nix::unistd::Uid;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    control::{Answer, Control, Request},
+    load::Loaded,
+    reload::{Outcome, Reloader},
+    status::{ListenerStatus, PolicyStatus, RecordsStatus, Status, caution},
+};
+use crate::{
+    audit::{Journal, Kind, OutcomeKind, Phase, Record},
+    clock::Clock,
+    gateway,
+    listen::{Health, Limits, Origins, Terms, Tls},
+    refusal::Code,
+    telemetry::Metrics,
+    upstream::Eras,
+};
+
+/// The heart of a running process.
+pub(super) struct Core {
+    pub(super) reloader: Reloader,
+    pub(super) terms: Arc<ArcSwap<Terms>>,
+    pub(super) tls: Option<Tls>,
+    pub(super) journal: Journal,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) gateway: Arc<gateway::Shared>,
+    pub(super) eras: Arc<Eras>,
+    /// Accept nothing new, finish what runs.
+    pub(super) drain: CancellationToken,
+    /// Do not wait for what runs.
+    pub(super) cut: CancellationToken,
+    /// The workers have ended; the ops listener may too.
+    pub(super) stop: CancellationToken,
+    pub(super) workers: usize,
+    pub(super) listeners: Vec<ListenerStatus>,
+    pub(super) started: Instant,
+    /// What the last reload left open.
+    pub(super) pending: Mutex<Pending>,
+}
+
+/// What a reload could not take up.
+#[derive(Clone, Default)]
+pub(super) struct Pending {
+    rejected: Vec<String>,
+    restart: Vec<String>,
+}
+
+/// The terms of the door under what was loaded.
+pub(super) fn terms(loaded: &Loaded) -> Terms {
+    let settings = &loaded.settings;
+    let listen = &settings.listen;
+    Terms {
+        policy: loaded.policy.clone(),
+        origins: Origins::new(
+            settings.public_url.as_deref(),
+            listen.allowed_origins.clone(),
+            listen.tls.is_some() || listen.behind_tls,
+        ),
+        request_bytes: settings.limits.request_bytes,
+        body: Limits::BODY,
+    }
+}
+
+impl Core {
+    /// Passes on what a reload found; runs while the reloader holds its lock, so the last one wins.
+    pub(super) fn took_up(&self, outcome: &Outcome, loaded: &Arc<Loaded>) {
+        let texts = |kept: &[&str]| kept.iter().map(|key| (*key).to_owned()).collect();
+        let pending = match outcome {
+            Outcome::Changed { generation, kept } => {
+                self.apply(loaded);
+                self.metrics.policy_loaded(*generation);
+                tracing::info!(generation, "policy loaded");
+                Pending {
+                    restart: texts(kept),
+                    ..Pending::default()
+                }
+            }
+            Outcome::Unchanged { kept } => {
+                self.metrics.policy_loaded(loaded.policy.generation);
+                Pending {
+                    restart: texts(kept),
+                    ..Pending::default()
+                }
+            }
+            Outcome::Rejected { faults } => {
+                self.metrics.policy_refused();
+                for fault in faults {
+                    tracing::error!(code = Code::PolicyRejected.as_str(), %fault, "policy not taken");
+                }
+                Pending {
+                    rejected: faults.iter().map(ToString::to_string).collect(),
+                    restart: self.pending().restart,
+                }
+            }
+        };
+        for setting in &pending.restart {
+            tracing::warn!(setting, "a changed setting waits for a restart");
+        }
+        *self.pending.lock().unwrap_or_else(PoisonError::into_inner) = pending;
+        self.record_policy(outcome, loaded.policy.generation);
+    }
+
+    fn apply(&self, loaded: &Arc<Loaded>) {
+        self.terms.store(Arc::new(terms(loaded)));
+        self.gateway.forget_removed(&loaded.policy);
+        let policy = &loaded.policy;
+        self.eras.retain(|name| policy.servers.contains_key(name));
+        if let (Some(tls), Some(material)) = (&self.tls, &loaded.tls)
+            && let Err(error) = tls.renew(&material.chain, material.key.expose())
+        {
+            tracing::error!(%error, "the certificate was not taken; the one before stays");
+        }
+    }
+
+    fn record_policy(&self, outcome: &Outcome, generation: u64) {
+        let (ended, code) = match outcome {
+            Outcome::Changed { .. } => (OutcomeKind::Allowed, None),
+            Outcome::Rejected { .. } => (OutcomeKind::Refused, Some(Code::PolicyRejected)),
+            Outcome::Unchanged { .. } => return,
+        };
+        let mut record = Record::new(self.clock.now(), Kind::Policy, Phase::Decision).ended(ended, code);
+        record.method = Some("reload".into());
+        record.generation = Some(generation);
+        self.record(record);
+    }
+
+    /// Stops accepting.
+    pub(super) fn begin_drain(&self) {
+        if !self.drain.is_cancelled() {
+            tracing::info!("draining");
+            self.record(Record::lifecycle(self.clock.now(), "drain"));
+            self.drain.cancel();
+        }
+    }
+
+    /// Ends threads of a start that failed.
+    pub(super) fn cut_all(&self) {
+        self.drain.cancel();
+        self.cut.cancel();
+        self.stop.cancel();
+    }
+
+    pub(super) fn record(&self, record: Record) {
+        // What a proof would allow has happened already; a failure shows in readiness and in its gauge.
+        if let Err(error) = self.journal.queue(record) {
+            tracing::error!(%error, "an event of the process has no record");
+        }
+    }
+
+    fn pending(&self) -> Pending {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn status(&self) -> Status {
+        let loaded = self.reloader.current_full();
+        let pending = self.pending();
+        let records = self.journal.health();
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: process::id(),
+            uid: Uid::effective().as_raw(),
+            uptime_s: self.started.elapsed().as_secs(),
+            workers: self.workers,
+            draining: self.drain.is_cancelled(),
+            obstacle: self.obstacle(),
+            listeners: self.listeners.clone(),
+            policy: PolicyStatus {
+                folder: self.reloader.loader().folder().display().to_string(),
+                generation: loaded.policy.generation,
+                servers: loaded.policy.servers.len(),
+                keys: loaded.policy.keys.len(),
+                rejected: pending.rejected,
+                restart: pending.restart,
+            },
+            identity: loaded.settings.identity.method.to_string(),
+            records: RecordsStatus {
+                folder: loaded.settings.state_dir.join("audit").display().to_string(),
+                failure: records.failure.map(|failure| failure.to_string()),
+                waiting: records.waiting,
+                seq: records.head.seq,
+            },
+            caution: caution(Uid::effective().as_raw()),
+        }
+    }
+
+    fn record_admin(&self, what: &str, worked: bool) {
+        let ended = if worked { OutcomeKind::Allowed } else { OutcomeKind::Failed };
+        let mut record = Record::new(self.clock.now(), Kind::Admin, Phase::Decision).ended(ended, None);
+        record.method = Some(what.into());
+        self.record(record);
+    }
+}
+
+impl Health for Core {
+    fn obstacle(&self) -> Option<String> {
+        if self.drain.is_cancelled() {
+            return Some("draining".to_owned());
+        }
+        self.journal.health().failure.map(|failure| failure.to_string())
+    }
+
+    fn metrics(&self) -> String {
+        self.metrics.render()
+    }
+}
+
+impl Control for Core {
+    async fn carry_out(self: Arc<Self>, request: Request) -> Answer {
+        match request {
+            Request::Status => Answer::Status(Box::new(self.status())),
+            Request::Reload => {
+                let core = self.clone();
+                let outcome = tokio::task::spawn_blocking(move || core.reloader.reload()).await;
+                let answer = match outcome {
+                    Ok(Outcome::Rejected { faults }) => {
+                        Answer::Failed(faults.iter().map(ToString::to_string).collect())
+                    }
+                    Ok(Outcome::Changed { .. } | Outcome::Unchanged { .. }) => Answer::Reloaded {
+                        generation: self.reloader.current_full().policy.generation,
+                        restart: self.pending().restart,
+                    },
+                    Err(error) => Answer::Failed(vec![format!("the reload broke off: {error}")]),
+                };
+                self.record_admin("reload", matches!(answer, Answer::Reloaded { .. }));
+                answer
+            }
+            Request::Drain => {
+                self.record_admin("drain", true);
+                self.begin_drain();
+                Answer::Draining
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Why Tollgate could not start.
+
+use std::{io, path::PathBuf};
+
+use crate::{audit, egress, listen, refusal::Code, table::Fault};
+
+/// A start that failed; nothing is left running.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The files have faults.
+    #[error("the configuration has {} faults; correct them, and run `tollgate check`", .0.len())]
+    Config(Vec<Fault>),
+    /// The state folder cannot be made.
+    #[error("cannot make `{}`; set state_dir to a folder that this user may write", path.display())]
+    State {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A listener or the control socket cannot be opened.
+    #[error("cannot open the {name} listener")]
+    Listen {
+        /// `agents`, `ops` or `control`.
+        name: &'static str,
+        /// Why.
+        source: listen::Error,
+    },
+    /// Records cannot be kept, so nothing may run.
+    #[error("cannot keep records")]
+    Records(#[from] audit::OpenError),
+    /// Nobody can be asked for addresses.
+    #[error("cannot resolve names")]
+    Dns(#[from] egress::DnsSetupError),
+    /// The machine refuses a thread or a runtime.
+    #[error("cannot start a thread")]
+    Thread(#[source] io::Error),
+    /// Records that waited at the end could not be written.
+    #[error("the last records are lost")]
+    Unrecorded(#[source] audit::Unavailable),
+}
+
+impl Error {
+    /// The code under which it is logged.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Listen { source, .. } => source.code(),
+            Self::Records(error) => error.code(),
+            Self::Unrecorded(error) => error.code(),
+            Self::Config(_) | Self::State { .. } | Self::Dns(_) | Self::Thread(_) => Code::StartFailed,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Reading the policy folder: bounded, and only what nobody else could have written.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::Read,
+    path::Path,
+};
+
+use sha2::{Digest, Sha256};
+
+use super::guard;
+use crate::{policy, table::Fault};
+
+/// Files in a policy folder at most.
+const MOST_FILES: usize = 1000;
+/// Bytes of one file at most.
+const LARGEST_FILE: u64 = 1 << 20;
+/// Bytes of all files together at most.
+const LARGEST_FOLDER: usize = 16 << 20;
+
+/// The folder's files at one moment, in order of their paths, and what is wrong with them as files.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Readable ones.
+    pub files: Vec<policy::File>,
+    /// Loose modes, foreign owners, sizes, texts that are none.
+    pub faults: Vec<Fault>,
+}
+
+impl Contents {
+    /// Reads `*.toml` in the folder and in its `servers`; names beginning with `_` or `.` are left out.
+    pub fn read(folder: &Path) -> Self {
+        let mut contents = Self::default();
+        contents.read_directory(folder, "");
+        contents.files.sort_by(|a, b| a.path.cmp(&b.path));
+        let bytes: usize = contents.files.iter().map(|file| file.text.len()).sum();
+        if contents.files.len() > MOST_FILES || bytes > LARGEST_FOLDER {
+            let message = format!(
+                "holds {} files of {bytes} bytes, expected at most {MOST_FILES} files and {LARGEST_FOLDER} bytes; \
+                 remove what is not policy",
+                contents.files.len()
+            );
+            contents.faults.push(Fault::whole(folder.display().to_string(), message));
+        }
+        contents
+    }
+
+    fn read_directory(&mut self, folder: &Path, prefix: &str) {
+        let directory = folder.join(prefix);
+        let named = |what: &str| Fault::whole(directory.display().to_string(), what.to_owned());
+        if let Err(why) = guard::check(folder, &directory) {
+            self.faults.push(named(&why));
+            return;
+        }
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.faults.push(named(&format!("cannot be read: {error}")));
+                return;
+            }
+        };
+        for entry in entries.flatten().take(10 * MOST_FILES) {
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            if name.starts_with(['_', '.']) {
+                continue;
+            }
+            if prefix.is_empty() && name == "servers" {
+                self.read_directory(folder, "servers/");
+            } else if name.ends_with(".toml") {
+                self.read_file(folder, &format!("{prefix}{name}"));
+            }
+        }
+    }
+
+    fn read_file(&mut self, folder: &Path, path: &str) {
+        if self.files.len() > MOST_FILES {
+            return;
+        }
+        let text = read_one(folder, &folder.join(path)).and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|_| "not UTF-8 text; save it as UTF-8".to_owned())
+        });
+        match text {
+            Ok(text) => self.files.push(policy::File {
+                path: path.to_owned(),
+                text,
+            }),
+            Err(why) => self.faults.push(Fault::whole(path, why)),
+        }
+    }
+
+    /// SHA-256 over files, faults and `references` (files that files name), each with its length.
+    pub fn digest(&self, references: &BTreeMap<String, Result<Vec<u8>, String>>) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        let mut add = |bytes: &[u8]| {
+            hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hash.update(bytes);
+        };
+        for file in &self.files {
+            add(file.path.as_bytes());
+            add(file.text.as_bytes());
+        }
+        for fault in &self.faults {
+            add(fault.to_string().as_bytes());
+        }
+        for (path, content) in references {
+            add(path.as_bytes());
+            match content {
+                Ok(bytes) => add(bytes),
+                Err(why) => add(why.as_bytes()),
+            }
+        }
+        hash.finalize().into()
+    }
+}
+
+/// Reads one file, wherever it is, if nobody but this user and root could have written it.
+pub(super) fn read_one(folder: &Path, path: &Path) -> Result<Vec<u8>, String> {
+    guard::check(folder, path)?;
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    // A pipe would hang the reader as it is opened.
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err("not a regular file; put one in its place".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(format!("larger than {LARGEST_FILE} bytes; policy files are small, so this is none"));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,64 @@
+//! The thread beside the workers: ops listener, control socket, and the watch over the policy folder.
+
+use std::{
+    io,
+    os::unix::net::UnixListener as StdListener,
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use tokio::{net::UnixListener, time::sleep};
+
+use super::{Error, control, core::Core, worker};
+use crate::listen::{Bound, Limits, Lobby, Ops, Origins, Recorder, accept};
+
+/// How long an ops request may still take once the workers have ended.
+const GRACE: Duration = Duration::from_secs(1);
+/// Connections of the ops listener.
+const CONNECTIONS: usize = 64;
+
+/// Starts the thread.
+pub(super) fn start(core: Arc<Core>, control: StdListener, ops: Option<Bound>) -> Result<JoinHandle<()>, Error> {
+    let runtime = worker::runtime().map_err(Error::Thread)?;
+    let run = move || {
+        if let Err(error) = runtime.block_on(serve(core, control, ops)) {
+            tracing::error!(%error, "control and ops have ended");
+        }
+    };
+    thread::Builder::new().name("ops".to_owned()).spawn(run).map_err(Error::Thread)
+}
+
+async fn serve(core: Arc<Core>, control: StdListener, ops: Option<Bound>) -> io::Result<()> {
+    let control = UnixListener::from_std(control)?;
+    tokio::spawn(control::serve(control, core.clone()));
+    tokio::spawn(watch(core.clone()));
+    let Some(ops) = ops else {
+        core.stop.cancelled().await;
+        return Ok(());
+    };
+    let limits = Limits {
+        connections: CONNECTIONS,
+        ..Limits::default()
+    };
+    let lobby = Lobby::new(limits, None, core.metrics.clone(), core.stop.clone());
+    let recorder = Recorder::new(core.journal.clone(), core.clock.clone(), core.metrics.clone());
+    let handler = Ops::new(core.clone(), Origins::default(), recorder);
+    for socket in ops.sockets {
+        tokio::select! {
+            served = accept(socket, lobby.clone(), handler.clone()) => served?,
+            () = async { core.stop.cancelled().await; sleep(GRACE).await } => {}
+        }
+    }
+    Ok(())
+}
+
+/// Looks at the policy folder now and then.
+async fn watch(core: Arc<Core>) {
+    loop {
+        sleep(super::reload::INTERVAL).await;
+        let core = core.clone();
+        // A look that panicked has said so; the next one is as good as ever.
+        drop(tokio::task::spawn_blocking(move || core.reloader.poll()).await);
+    }
+}

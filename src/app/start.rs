@@ -1,0 +1,208 @@
+//! From files to a running process. Nothing waits for a tool server, and nothing runs before records can be kept.
+
+use std::{
+    fs::DirBuilder,
+    num::NonZeroUsize,
+    os::unix::fs::DirBuilderExt,
+    path::Path,
+    sync::{Arc, Mutex, OnceLock, Weak},
+    thread,
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Error, Running,
+    core::{Core, Pending, terms},
+    load::{Loaded, Loader},
+    ops,
+    reload::Reloader,
+    status::ListenerStatus,
+    worker,
+};
+use crate::{
+    audit::{self, Journal, Record},
+    clock::{Clock, SystemClock},
+    config::{self, Endpoint, Method, Settings},
+    egress, gateway,
+    identity::Identity,
+    listen::{self, Bound, Limits, Lobby, Tls, descriptors},
+    telemetry::Metrics,
+};
+
+/// Descriptors that are not for calls: listeners, records, logs, name servers.
+const RESERVED: usize = 128;
+
+/// How to start.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where policy and settings come from.
+    pub loader: Loader,
+    /// Worker threads, each with its own runtime and connections.
+    pub workers: NonZeroUsize,
+    /// How long a drain waits for what runs.
+    pub grace: Duration,
+}
+
+impl Options {
+    /// One worker for each core, and 30 s of grace.
+    pub fn new(loader: Loader) -> Self {
+        Self {
+            loader,
+            workers: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            grace: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Starts everything and returns once it accepts connections.
+///
+/// # Errors
+///
+/// Faults of the files, an address in use, records that cannot be kept. Nothing is left running then.
+pub fn start(options: Options) -> Result<Running, Error> {
+    let started = Instant::now();
+    let slot: Arc<OnceLock<Weak<Core>>> = Arc::default();
+    let reloader = Reloader::start(options.loader, {
+        let slot = slot.clone();
+        move |outcome, loaded| {
+            if let Some(core) = slot.get().and_then(Weak::upgrade) {
+                core.took_up(outcome, loaded);
+            }
+        }
+    })
+    .map_err(Error::Config)?;
+    let loaded = reloader.current_full();
+    let settings = &loaded.settings;
+    make_state_dir(&settings.state_dir)?;
+    // The control socket also keeps a second process away from this state.
+    let control = listen::unix(&settings.control_socket(), 0o600).map_err(failed("control"))?;
+    let metrics = Arc::new(Metrics::new());
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let journal = Journal::open(records(settings), clock.clone(), &metrics)?;
+    let doors = Doors::open(&loaded, options.workers)?;
+    let core = Arc::new(Core {
+        terms: Arc::new(ArcSwap::from_pointee(terms(&loaded))),
+        tls: doors.tls.clone(),
+        gateway: Arc::new(gateway::Shared::new(journal.clone(), metrics.clone(), clock.clone())),
+        eras: Arc::default(),
+        drain: CancellationToken::new(),
+        cut: CancellationToken::new(),
+        stop: CancellationToken::new(),
+        workers: options.workers.get(),
+        listeners: doors.status(),
+        pending: Mutex::new(Pending::default()),
+        reloader,
+        journal,
+        metrics,
+        clock,
+        started,
+    });
+    drop(slot.set(Arc::downgrade(&core)));
+    core.metrics.policy_loaded(loaded.policy.generation);
+    core.record(Record::lifecycle(core.clock.now(), "start"));
+    run(core, control, doors, options.grace)
+}
+
+fn run(
+    core: Arc<Core>,
+    control: std::os::unix::net::UnixListener,
+    doors: Doors,
+    grace: Duration,
+) -> Result<Running, Error> {
+    let loaded = core.reloader.current_full();
+    let mut sockets = vec![loaded.settings.control_socket()];
+    let agents = doors.agents.as_ref().map(|agents| agents.address.clone());
+    if let Some(Endpoint::Unix(path)) = &agents {
+        sockets.push(path.clone());
+    }
+    let ops_address = doors.ops.as_ref().map(|ops| ops.address.clone());
+    let limits = Limits {
+        connections: Limits::default().connections.min(descriptors().saturating_sub(RESERVED) / 2),
+        ..Limits::default()
+    };
+    let shared = worker::Shared {
+        identity: identity(&loaded.settings, core.clock.clone()),
+        lobby: Lobby::new(limits, doors.tls, core.metrics.clone(), core.drain.clone()),
+        roots: egress::Tls::new(),
+        ids: Arc::default(),
+        core: core.clone(),
+        grace,
+    };
+    let agents_sockets = doors.agents.map(|agents| agents.sockets).unwrap_or_default();
+    let workers = worker::start_all(agents_sockets, &shared).inspect_err(|_| core.cut_all())?;
+    let ops_thread = ops::start(core.clone(), control, doors.ops).inspect_err(|_| core.cut_all())?;
+    Ok(Running {
+        core,
+        workers,
+        ops_thread,
+        agents,
+        ops: ops_address,
+        sockets,
+    })
+}
+
+/// The listeners of a process, bound.
+struct Doors {
+    agents: Option<Bound>,
+    ops: Option<Bound>,
+    tls: Option<Tls>,
+}
+
+impl Doors {
+    fn open(loaded: &Loaded, workers: NonZeroUsize) -> Result<Self, Error> {
+        let listen = &loaded.settings.listen;
+        let tls = loaded.tls.as_ref().map(|material| Tls::from_pem(&material.chain, material.key.expose()));
+        let agents = listen.agents.as_ref().map(|agents| Bound::new(agents, workers.get()));
+        let ops = listen.ops.map(|ops| Bound::new(&Endpoint::Tcp(ops), 1));
+        Ok(Self {
+            agents: agents.transpose().map_err(failed("agents"))?,
+            ops: ops.transpose().map_err(failed("ops"))?,
+            tls: tls.transpose().map_err(failed("agents"))?,
+        })
+    }
+
+    fn status(&self) -> Vec<ListenerStatus> {
+        let of = |name: &str, bound: &Option<Bound>, tls| {
+            bound.as_ref().map(|bound| ListenerStatus {
+                name: name.to_owned(),
+                address: bound.address.to_string(),
+                tls,
+            })
+        };
+        let agents = of("agents", &self.agents, self.tls.is_some());
+        agents.into_iter().chain(of("ops", &self.ops, false)).collect()
+    }
+}
+
+fn failed(name: &'static str) -> impl FnOnce(listen::Error) -> Error {
+    move |source| Error::Listen { name, source }
+}
+
+fn make_state_dir(path: &Path) -> Result<(), Error> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|source| Error::State {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn records(settings: &Settings) -> audit::Options {
+    audit::Options {
+        on_failure: match settings.audit.on_failure {
+            config::OnFailure::Stop => audit::OnFailure::Stop,
+            config::OnFailure::Reads => audit::OnFailure::Reads,
+        },
+        ..audit::Options::new(settings.state_dir.join("audit"))
+    }
+}
+
+fn identity(settings: &Settings, clock: Arc<dyn Clock>) -> Identity {
+    match &settings.identity.method {
+        Method::Local { user, tenant } => Identity::local(user, tenant),
+        Method::Keys => Identity::keys(clock),
+    }
+}

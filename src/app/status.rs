@@ -1,0 +1,81 @@
+//! What `tollgate status` tells.
+
+use serde::{Deserialize, Serialize};
+
+/// The state of a running process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The version of the program.
+    pub version: String,
+    /// The process.
+    pub pid: u32,
+    /// The user it runs as.
+    pub uid: u32,
+    /// Seconds since the start.
+    pub uptime_s: u64,
+    /// Worker threads.
+    pub workers: usize,
+    /// Whether it finishes what runs and takes nothing new.
+    pub draining: bool,
+    /// What keeps it from being ready, if anything.
+    pub obstacle: Option<String>,
+    /// Where it listens.
+    pub listeners: Vec<ListenerStatus>,
+    /// The policy in force.
+    pub policy: PolicyStatus,
+    /// How callers are told apart: `local` or `keys`.
+    pub identity: String,
+    /// The records.
+    pub records: RecordsStatus,
+    /// What this installation does not protect against.
+    pub caution: String,
+}
+
+/// A listener.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ListenerStatus {
+    /// `agents` or `ops`.
+    pub name: String,
+    /// `IP:PORT` or `unix:PATH`.
+    pub address: String,
+    /// Whether it speaks TLS.
+    pub tls: bool,
+}
+
+/// The policy in force.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PolicyStatus {
+    /// The folder it was read from.
+    pub folder: String,
+    /// Rises with every change that took effect.
+    pub generation: u64,
+    /// Registered servers.
+    pub servers: usize,
+    /// Agent keys.
+    pub keys: usize,
+    /// The faults of a newer state of the folder, which was not taken.
+    pub rejected: Vec<String>,
+    /// Changed settings that wait for a restart.
+    pub restart: Vec<String>,
+}
+
+/// The records.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecordsStatus {
+    /// The folder.
+    pub folder: String,
+    /// Why records cannot be kept, if they cannot.
+    pub failure: Option<String>,
+    /// Records that wait for the disk.
+    pub waiting: usize,
+    /// The number of the last record on disk.
+    pub seq: u64,
+}
+
+/// The sentence about what a process of the same user can do, for banner and status.
+pub fn caution(uid: u32) -> String {
+    format!(
+        "cooperative mode: an agent that runs as uid {uid} can read this process's files and open sockets of its own; \
+         deploy/README.md shows how to separate them"
+    )
+}

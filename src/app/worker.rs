@@ -1,0 +1,158 @@
+//! A worker: one thread, one runtime, one way out; it shares the port with the others.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::AtomicU64,
+        mpsc::{self, Sender},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::{MissedTickBehavior, interval, sleep},
+};
+
+use super::{Error, core::Core, load::Loaded};
+use crate::{
+    config,
+    egress::{self, Dns, DnsSettings, DnsSetupError, Egress, TcpDialer},
+    gateway::Gateway,
+    identity::Identity,
+    listen::{Agents, Lobby, Recorder, Socket, accept},
+    upstream::Upstream,
+};
+
+/// How often a worker looks after its connections and for changed settings.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What workers share beyond [`Core`].
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) core: Arc<Core>,
+    pub(super) identity: Identity,
+    pub(super) lobby: Lobby,
+    pub(super) roots: egress::Tls,
+    pub(super) ids: Arc<AtomicU64>,
+    pub(super) grace: Duration,
+}
+
+/// Starts one thread for each socket and returns once all of them accept.
+pub(super) fn start_all(sockets: Vec<Socket>, shared: &Shared) -> Result<Vec<JoinHandle<()>>, Error> {
+    let (told, ready) = mpsc::channel();
+    let mut threads = Vec::with_capacity(sockets.len());
+    for (number, socket) in sockets.into_iter().enumerate() {
+        let (shared, told) = (shared.clone(), told.clone());
+        let work = move || run(socket, &shared, &told);
+        let thread = thread::Builder::new().name(format!("worker-{number}")).spawn(work);
+        threads.push(thread.map_err(Error::Thread)?);
+    }
+    drop(told);
+    // The channel closes early only where a worker panicked, and that thread's end shows it.
+    ready.into_iter().collect::<Result<(), Error>>()?;
+    Ok(threads)
+}
+
+fn run(socket: Socket, shared: &Shared, told: &Sender<Result<(), Error>>) {
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return drop(told.send(Err(Error::Thread(error)))),
+    };
+    runtime.block_on(async {
+        let egress = match way_out(shared) {
+            Ok(egress) => egress,
+            Err(error) => return drop(told.send(Err(error.into()))),
+        };
+        drop(told.send(Ok(())));
+        work(socket, shared, egress).await;
+    });
+    // What the grace period did not suffice for is dropped here, and leaves its record as it goes.
+    drop(runtime);
+}
+
+/// A runtime of one thread.
+pub(super) fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+fn way_out(shared: &Shared) -> Result<Egress, DnsSetupError> {
+    let loaded = shared.core.reloader.current_full();
+    let resolver = Dns::new(&dns(&loaded.settings.dns)?)?;
+    Ok(Egress::new(Arc::new(resolver), Arc::new(TcpDialer), shared.roots.clone()))
+}
+
+/// The resolver's settings: those of the file, else the machine's.
+pub(super) fn dns(configured: &config::Dns) -> Result<DnsSettings, DnsSetupError> {
+    let mut settings = if configured.servers.is_empty() {
+        DnsSettings::from_system()?
+    } else {
+        DnsSettings {
+            servers: configured.servers.clone(),
+            ..DnsSettings::default()
+        }
+    };
+    let zones = configured.zones.iter();
+    settings.zones = zones
+        .map(|zone| egress::Zone {
+            suffix: zone.suffix.to_string(),
+            servers: zone.servers.clone(),
+        })
+        .collect();
+    Ok(settings)
+}
+
+async fn work(socket: Socket, shared: &Shared, egress: Egress) {
+    let core = &shared.core;
+    let upstream = Upstream::new(egress.clone(), core.eras.clone(), shared.ids.clone());
+    let gateway = Gateway::new(upstream, core.gateway.clone());
+    let recorder = Recorder::new(core.journal.clone(), core.clock.clone(), core.metrics.clone());
+    let agents = Agents::new(gateway, shared.identity.clone(), core.terms.clone(), recorder);
+    tokio::select! {
+        served = accept(socket, shared.lobby.clone(), agents) => {
+            if let Err(error) = served {
+                tracing::error!(%error, "a worker cannot accept");
+            }
+        }
+        () = keep_up(core, &egress) => {}
+        () = patience(core, shared.grace) => tracing::warn!("the grace period is over; calls are cut off"),
+    }
+}
+
+/// The end of patience with calls that outlast a drain.
+async fn patience(core: &Core, grace: Duration) {
+    core.drain.cancelled().await;
+    tokio::select! {
+        () = sleep(grace) => {}
+        () = core.cut.cancelled() => {}
+    }
+}
+
+/// Closes idle connections in time, those of an older policy at once, and asks other name servers when they change.
+async fn keep_up(core: &Core, egress: &Egress) {
+    let mut loaded = core.reloader.current_full();
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        egress.sweep();
+        let now = core.reloader.current_full();
+        if !Arc::ptr_eq(&now, &loaded) {
+            egress.retire(now.policy.generation);
+            ask_others(&loaded, &now, egress);
+            loaded = now;
+        }
+    }
+}
+
+fn ask_others(before: &Loaded, now: &Loaded, egress: &Egress) {
+    if before.settings.dns == now.settings.dns {
+        return;
+    }
+    match dns(&now.settings.dns).and_then(|settings| Dns::new(&settings)) {
+        Ok(resolver) => egress.use_resolver(Arc::new(resolver)),
+        Err(error) => tracing::error!(%error, "the name servers were not taken; those before stay"),
+    }
+}

@@ -1,0 +1,289 @@
+//! The canonical form of a record: one JSON object, keys in a fixed order, written here and nowhere else.
+//!
+//! Written on the caller's thread, so that what waits in the queue is bounded to the byte and holds on to nothing that
+//! an attacker made large.
+
+use std::{io::Write, time::Duration};
+
+use jiff::Timestamp;
+use uuid::{Uuid, fmt::Hyphenated};
+
+use super::record::{Record, RecordTarget};
+use crate::subject::Subject;
+
+/// Most records are shorter.
+const TYPICAL: usize = 768;
+/// Characters of a text that are kept.
+const TEXT: usize = 256;
+/// Characters of an argument's key that are kept.
+const KEY: usize = 64;
+/// Entries of a list that are kept.
+const ENTRIES: usize = 32;
+/// Groups that are kept.
+const GROUPS: usize = 64;
+
+/// The length of `{"id":"…"`, after which the chain sets `seq`.
+pub(super) const ID_END: usize = r#"{"id":""#.len() + Hyphenated::LENGTH + 1;
+
+/// Everything of the line but `seq`, `prev`, `hash` and the closing brace.
+pub(super) fn body(record: &Record) -> Vec<u8> {
+    let mut out = Vec::with_capacity(TYPICAL);
+    out.push(b'{');
+    let mut line = Fields {
+        out: &mut out,
+        first: true,
+    };
+    line.uuid("id", record.id);
+    line.time("time", record);
+    line.word("kind", record.kind.as_str());
+    line.word("phase", record.phase.as_str());
+    if let Some(outcome) = record.outcome {
+        line.word("outcome", outcome.as_str());
+    }
+    if let Some(code) = record.code {
+        line.word("code", code.as_str());
+    }
+    if let Some(subject) = &record.subject {
+        who(&mut line, subject);
+    }
+    line.maybe("server", record.server.as_deref());
+    line.maybe("method", record.method.as_deref());
+    line.maybe("tool", record.tool.as_deref());
+    line.texts(
+        "rules",
+        record.rules.iter().map(|rule| &**rule),
+        ENTRIES,
+        TEXT,
+    );
+    if let Some(generation) = record.generation {
+        line.number("generation", generation);
+    }
+    if let Some(target) = &record.target {
+        line.object("target", |inner| place(inner, target));
+    }
+    if record.args_bytes.is_some() || !record.args_keys.is_empty() {
+        line.object("args", |args| {
+            args.count("bytes", record.args_bytes);
+            args.texts(
+                "keys",
+                record.args_keys.iter().map(|key| &**key),
+                ENTRIES,
+                KEY,
+            );
+        });
+    }
+    if record.result_bytes.is_some() || record.result_is_error.is_some() {
+        line.object("result", |result| {
+            result.count("bytes", record.result_bytes);
+            if let Some(is_error) = record.result_is_error {
+                result.flag("is_error", is_error);
+            }
+        });
+    }
+    if record.took.is_some() || record.took_upstream.is_some() {
+        line.object("ms", |ms| {
+            ms.millis("total", record.took);
+            ms.millis("upstream", record.took_upstream);
+        });
+    }
+    if let Some(request) = record.request_id {
+        line.uuid("request_id", request);
+    }
+    out
+}
+
+fn who(line: &mut Fields<'_>, subject: &Subject) {
+    line.text("tenant", &subject.tenant, TEXT);
+    line.text("agent", &subject.agent, TEXT);
+    line.text("user", &subject.user, TEXT);
+    line.texts(
+        "groups",
+        subject.groups.iter().map(|group| &**group),
+        GROUPS,
+        TEXT,
+    );
+    line.maybe("conversation", subject.conversation.as_deref());
+    line.maybe("turn", subject.turn.as_deref());
+    line.maybe("acting", subject.acting.as_deref());
+}
+
+fn place(line: &mut Fields<'_>, target: &RecordTarget) {
+    line.text("host", &target.host, TEXT);
+    line.number("port", target.port.into());
+    if !target.addresses.is_empty() {
+        line.key("addresses");
+        line.out.push(b'[');
+        for (index, address) in target.addresses.iter().take(ENTRIES).enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            line.print(format_args!("{comma}\"{address}\""));
+        }
+        line.out.push(b']');
+    }
+    line.flag("pinned", target.pinned);
+}
+
+/// Writes the members of one object.
+struct Fields<'a> {
+    out: &'a mut Vec<u8>,
+    first: bool,
+}
+
+impl Fields<'_> {
+    fn key(&mut self, key: &'static str) {
+        if !self.first {
+            self.out.push(b',');
+        }
+        self.first = false;
+        self.out.push(b'"');
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
+    }
+
+    /// A text of our own, which needs no escape.
+    fn word(&mut self, key: &'static str, word: &str) {
+        self.key(key);
+        self.out.push(b'"');
+        self.out.extend_from_slice(word.as_bytes());
+        self.out.push(b'"');
+    }
+
+    fn text(&mut self, key: &'static str, text: &str, limit: usize) {
+        self.key(key);
+        quote(self.out, text, limit);
+    }
+
+    fn maybe(&mut self, key: &'static str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.text(key, text, TEXT);
+        }
+    }
+
+    fn texts<'t>(
+        &mut self,
+        key: &'static str,
+        texts: impl ExactSizeIterator<Item = &'t str>,
+        entries: usize,
+        limit: usize,
+    ) {
+        if texts.len() == 0 {
+            return;
+        }
+        self.key(key);
+        self.out.push(b'[');
+        for (index, text) in texts.take(entries).enumerate() {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            quote(self.out, text, limit);
+        }
+        self.out.push(b']');
+    }
+
+    fn number(&mut self, key: &'static str, number: u64) {
+        self.key(key);
+        self.out
+            .extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    }
+
+    fn count(&mut self, key: &'static str, count: Option<usize>) {
+        if let Some(count) = count {
+            self.number(key, count as u64);
+        }
+    }
+
+    fn flag(&mut self, key: &'static str, flag: bool) {
+        self.key(key);
+        self.out
+            .extend_from_slice(if flag { b"true" } else { b"false" });
+    }
+
+    fn uuid(&mut self, key: &'static str, id: Uuid) {
+        self.word(
+            key,
+            id.hyphenated().encode_lower(&mut Uuid::encode_buffer()),
+        );
+    }
+
+    /// RFC 3339 in UTC, to the µs; a time that RFC 3339 cannot say is written as the epoch.
+    fn time(&mut self, key: &'static str, record: &Record) {
+        let time = Timestamp::try_from(record.time).unwrap_or(Timestamp::UNIX_EPOCH);
+        self.key(key);
+        self.print(format_args!("\"{time:.6}\""));
+    }
+
+    fn millis(&mut self, key: &'static str, took: Option<Duration>) {
+        if let Some(took) = took {
+            self.key(key);
+            self.print(format_args!(
+                "{}.{:03}",
+                took.as_millis(),
+                took.subsec_micros() % 1_000
+            ));
+        }
+    }
+
+    fn object(&mut self, key: &'static str, members: impl FnOnce(&mut Fields<'_>)) {
+        self.key(key);
+        self.out.push(b'{');
+        members(&mut Fields {
+            out: self.out,
+            first: true,
+        });
+        self.out.push(b'}');
+    }
+
+    fn print(&mut self, text: std::fmt::Arguments<'_>) {
+        self.out
+            .write_fmt(text)
+            .expect("writing to memory does not fail");
+    }
+}
+
+/// Writes `text` as a JSON string: cut at `limit` characters with `…` where it was longer, and with escapes for
+/// everything that a reader would not see or that would change how the rest is shown.
+fn quote(out: &mut Vec<u8>, text: &str, limit: usize) {
+    out.push(b'"');
+    let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    if text.len() <= limit && text.as_bytes().iter().all(plain) {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        let mut characters = text.chars();
+        characters
+            .by_ref()
+            .take(limit)
+            .for_each(|character| escape(out, character));
+        if characters.next().is_some() {
+            out.extend_from_slice("…".as_bytes());
+        }
+    }
+    out.push(b'"');
+}
+
+fn escape(out: &mut Vec<u8>, character: char) {
+    if matches!(character, '"' | '\\') {
+        out.extend_from_slice(&[b'\\', character as u8]);
+    } else if invisible(character) {
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            write!(out, "\\u{unit:04x}").expect("writing to memory does not fail");
+        }
+    } else {
+        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+}
+
+/// Controls, format characters, fillers, tags, variation selectors and private use: nothing that a log viewer shows
+/// (Unicode categories Cc, Cf, Zl, Zp, Co, and the default ignorable code points).
+fn invisible(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
+            | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{e000}'..='\u{f8ff}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{10ffff}')
+}
+
+#[cfg(test)]
+mod tests;

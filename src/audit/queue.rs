@@ -1,0 +1,230 @@
+//! What waits for the writer: bounded in records and bytes, handed over in whole groups.
+
+use std::{
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::oneshot;
+
+use super::{chain::Head, journal::Unavailable};
+
+/// Records that reach the disk together, and who waits for it.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    /// Bodies, each ended by a newline.
+    pub(super) bodies: Vec<u8>,
+    pub(super) records: usize,
+    pub(super) waiters: Vec<oneshot::Sender<Result<(), Unavailable>>>,
+}
+
+impl Group {
+    /// Adds a record.
+    pub(super) fn push(&mut self, body: &[u8]) {
+        self.bodies.extend_from_slice(body);
+        self.bodies.push(b'\n');
+        self.records += 1;
+    }
+
+    /// Tells everyone who waits, and forgets them.
+    pub(super) fn tell(&mut self, result: &Result<(), Unavailable>) {
+        for waiter in self.waiters.drain(..) {
+            // The receiver is gone where a call was given up; its record is kept all the same.
+            drop(waiter.send(result.clone()));
+        }
+    }
+
+    /// Takes the last record back, whose body this is.
+    pub(super) fn pop(&mut self, body: &[u8]) {
+        self.bodies.truncate(self.bodies.len() - body.len() - 1);
+        self.records -= 1;
+    }
+
+    /// Takes over what `other` holds.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.bodies.extend_from_slice(&other.bodies);
+        self.records += other.records;
+        self.waiters.extend(other.waiters);
+    }
+}
+
+/// What the writer waits for; a submitter wakes it only then, so that a busy writer costs no system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Awaits {
+    Nothing,
+    AnyRecord,
+    UrgentRecord,
+}
+
+/// Everything behind the lock; held for a copy of one line, never over I/O.
+#[derive(Debug)]
+struct State {
+    pending: Group,
+    /// Someone waits for the disk, or half the room is used.
+    urgent: bool,
+    awaits: Awaits,
+    /// Why records cannot be kept now.
+    failure: Option<Unavailable>,
+    closing: bool,
+    /// The last record on disk.
+    head: Head,
+    closers: Vec<oneshot::Sender<()>>,
+}
+
+/// The way from callers to the writer.
+#[derive(Debug)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    wake: Condvar,
+    records: usize,
+    bytes: usize,
+    linger: Duration,
+}
+
+impl Queue {
+    pub(super) fn new(records: usize, bytes: usize, linger: Duration, head: Head) -> Self {
+        let state = State {
+            pending: Group::default(),
+            urgent: false,
+            awaits: Awaits::Nothing,
+            failure: None,
+            closing: false,
+            head,
+            closers: Vec::new(),
+        };
+        Self {
+            state: Mutex::new(state),
+            wake: Condvar::new(),
+            records,
+            bytes,
+            linger,
+        }
+    }
+
+    /// Why records cannot be kept now, how many wait, and the last one on disk.
+    pub(super) fn health(&self) -> (Option<Unavailable>, usize, Head) {
+        let state = self.lock();
+        (
+            state.failure.clone(),
+            state.pending.records,
+            state.head.clone(),
+        )
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No step under the lock can leave the state half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a record would be taken now.
+    pub(super) fn admits(&self) -> Result<(), Unavailable> {
+        self.room(&self.lock(), 0)
+    }
+
+    /// Takes a record; returns how many wait now. `waiter` is told when it is on disk.
+    pub(super) fn submit(
+        &self,
+        body: &[u8],
+        waiter: Option<oneshot::Sender<Result<(), Unavailable>>>,
+    ) -> Result<usize, Unavailable> {
+        let mut state = self.lock();
+        self.room(&state, body.len() + 1)?;
+        state.pending.push(body);
+        state.urgent |= waiter.is_some()
+            || state.pending.records > self.records / 2
+            || state.pending.bodies.len() > self.bytes / 2;
+        state.pending.waiters.extend(waiter);
+        let waiting = state.pending.records;
+        let wake = match state.awaits {
+            Awaits::Nothing => false,
+            Awaits::AnyRecord => true,
+            Awaits::UrgentRecord => state.urgent,
+        };
+        if wake {
+            state.awaits = Awaits::Nothing;
+        }
+        drop(state);
+        if wake {
+            self.wake.notify_one();
+        }
+        Ok(waiting)
+    }
+
+    fn room(&self, state: &State, bytes: usize) -> Result<(), Unavailable> {
+        if let Some(failure) = &state.failure {
+            return Err(failure.clone());
+        }
+        if state.closing {
+            return Err(Unavailable("the journal is closed".to_owned()));
+        }
+        if state.pending.records >= self.records || state.pending.bodies.len() + bytes > self.bytes
+        {
+            return Err(Unavailable("too many records wait for the disk".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The next group for the writer: at once where someone waits for it, else when it has lingered. `None` is the end.
+    pub(super) fn next(&self) -> Option<Group> {
+        let mut state = self.lock();
+        if state.pending.records == 0 && !state.closing {
+            state.awaits = Awaits::AnyRecord;
+            let idle = |state: &mut State| state.pending.records == 0 && !state.closing;
+            let woken = self.wake.wait_while(state, idle);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        if !state.urgent && !state.closing {
+            state.awaits = Awaits::UrgentRecord;
+            let waited = self
+                .wake
+                .wait_timeout_while(state, self.linger, |state| !state.urgent && !state.closing);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.awaits = Awaits::Nothing;
+        state.urgent = false;
+        (state.pending.records > 0).then(|| std::mem::take(&mut state.pending))
+    }
+
+    /// Lets nothing in until [`Queue::recovered`], and returns what came in since the last group.
+    pub(super) fn failed(&self, failure: Unavailable) -> Group {
+        let mut state = self.lock();
+        state.failure = Some(failure);
+        state.urgent = false;
+        std::mem::take(&mut state.pending)
+    }
+
+    /// Waits for `pause`, or until the journal is closed; tells whether it is.
+    pub(super) fn pause(&self, pause: Duration) -> bool {
+        let waited = self
+            .wake
+            .wait_timeout_while(self.lock(), pause, |state| !state.closing);
+        waited.unwrap_or_else(PoisonError::into_inner).0.closing
+    }
+
+    /// Records are on disk up to `head`.
+    pub(super) fn written(&self, head: &Head) {
+        let mut state = self.lock();
+        state.head.clone_from(head);
+        state.failure = None;
+    }
+
+    /// Lets nothing more in, and has the writer finish; `closer` is dropped when it has.
+    pub(super) fn close(&self, closer: Option<oneshot::Sender<()>>) {
+        let mut state = self.lock();
+        state.closing = true;
+        state.closers.extend(closer);
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// The writer is gone: nobody may wait for it any more.
+    pub(super) fn ended(&self) {
+        let mut state = self.lock();
+        if !state.closing {
+            state.failure = Some(Unavailable("the record writer has stopped".to_owned()));
+        }
+        state.closing = true;
+        state.pending = Group::default();
+        state.closers.clear();
+    }
+}

@@ -1,0 +1,203 @@
+//! Owns: which tools a server is known to offer: those of the list that this process last read.
+//! Imports: layers 0–1.
+//! Never: contacts a server; `gateway` reads lists and teaches them here.
+//! Fails as: [`Error`].
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use dashmap::DashMap;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
+
+use crate::{
+    address::Target,
+    policy::{Permit, Server},
+    refusal::{Code, Refusal},
+};
+
+/// Tools of one server at most.
+pub const MAX_TOOLS: usize = 16_384;
+
+/// A call for an unknown name reads the whole list again, at most this often a server.
+const REREAD_AFTER: Duration = Duration::from_secs(1);
+
+/// Proof that a server is known to offer a tool. Made only here; demanded by `upstream`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinnedTool {
+    name: Arc<str>,
+}
+
+impl PinnedTool {
+    /// The tool's name, as the server spells it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same, to keep.
+    pub fn shared_name(&self) -> Arc<str> {
+        self.name.clone()
+    }
+}
+
+/// What cannot be known of a server's tools.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The list grew past [`MAX_TOOLS`].
+    #[error("server `{0}` offers more than {MAX_TOOLS} tools")]
+    TooLarge(Arc<str>),
+}
+
+impl Error {
+    /// The code of the refusal.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::TooLarge(_) => Code::CatalogTooLarge,
+        }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}
+
+/// The tools of every server, shared by all workers. Bounded by the servers that policy names, and [`MAX_TOOLS`] each.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    servers: DashMap<Arc<str>, Arc<Known>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    target: Target,
+    path: Arc<str>,
+    tools: Mutex<Tools>,
+    reading: Arc<Semaphore>,
+}
+
+#[derive(Debug, Default)]
+struct Tools {
+    names: HashSet<Arc<str>>,
+    read: Option<Instant>,
+}
+
+impl Catalog {
+    /// The tool of this name, if the last list had it.
+    pub fn pin(&self, permit: &Permit, name: &str) -> Option<PinnedTool> {
+        let known = self.known(permit.server());
+        let tools = known.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        tools
+            .names
+            .get(name)
+            .cloned()
+            .map(|name| PinnedTool { name })
+    }
+
+    /// Adds the names of one page that a caller asked for.
+    pub fn learn<'a>(
+        &self,
+        permit: &Permit,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), Error> {
+        let known = self.known(permit.server());
+        let mut tools = known.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in names {
+            if !tools.names.contains(name) {
+                if tools.names.len() == MAX_TOOLS {
+                    return Err(Error::TooLarge(permit.server().name.clone()));
+                }
+                tools.names.insert(name.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the turn to read the whole list. `None` where it was read while waiting, or a moment ago:
+    /// the caller then looks again at what is known.
+    pub async fn turn(&self, permit: &Permit) -> Option<Turn> {
+        let known = self.known(permit.server());
+        let place = known.reading.clone().acquire_owned().await.ok()?;
+        let read = known
+            .tools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .read;
+        match read {
+            Some(read) if read.elapsed() < REREAD_AFTER => None,
+            _ => Some(Turn {
+                known,
+                server: permit.server().name.clone(),
+                _place: place,
+            }),
+        }
+    }
+
+    /// Forgets servers that policy no longer names.
+    pub fn retain(&self, named: impl Fn(&str) -> bool) {
+        self.servers.retain(|name, _| named(name));
+    }
+
+    fn known(&self, server: &Server) -> Arc<Known> {
+        if let Some(known) = self.servers.get(&server.name)
+            && known.is_of(server)
+        {
+            return known.clone();
+        }
+        let fresh = Arc::new(Known {
+            target: server.target.clone(),
+            path: server.path.clone(),
+            tools: Mutex::default(),
+            reading: Arc::new(Semaphore::new(1)),
+        });
+        let mut entry = self
+            .servers
+            .entry(server.name.clone())
+            .or_insert_with(|| fresh.clone());
+        if !entry.is_of(server) {
+            *entry = fresh;
+        }
+        entry.clone()
+    }
+}
+
+impl Known {
+    /// A server that was moved to another address is another server.
+    fn is_of(&self, server: &Server) -> bool {
+        self.target == server.target && self.path == server.path
+    }
+}
+
+/// The exclusive right to read a server's whole list.
+#[derive(Debug)]
+pub struct Turn {
+    known: Arc<Known>,
+    server: Arc<str>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Turn {
+    /// Replaces what was known by what was read.
+    pub fn finish(self, names: impl IntoIterator<Item = Arc<str>>) -> Result<(), Error> {
+        let names: HashSet<_> = names.into_iter().take(MAX_TOOLS + 1).collect();
+        if names.len() > MAX_TOOLS {
+            return Err(Error::TooLarge(self.server));
+        }
+        let mut tools = self
+            .known
+            .tools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *tools = Tools {
+            names,
+            read: Some(Instant::now()),
+        };
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! Owns: the command line: what can be asked, how answers look, and exit codes.
+//! Imports: everything.
+//! Never: decides anything that a running process would decide otherwise.
+//! Fails as: an exit code of [`Exit`], with the reason on standard error.
+
+mod drain;
+mod exit;
+pub mod explain;
+mod reload;
+mod serve;
+mod socket;
+mod status;
+mod style;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+pub use exit::Exit;
+
+const ABOUT: &str = "A sidecar MCP gateway: every tool call is judged, pinned to its address, and recorded";
+
+const EXAMPLES: &str = "\
+Examples:
+  tollgate demo                          see it work, with nothing else installed
+  tollgate check --policy ./policy       every fault of a policy folder, as file:line:col
+  tollgate serve --policy ./policy       run it; agents connect to http://127.0.0.1:8700/mcp/NAME
+  tollgate explain https://example.com   what would happen, and which rule decides
+  tollgate status                        how the running process is
+
+Exit codes: 0 ok, 1 refused or failed, 64 usage, 70 internal, 78 configuration.";
+
+#[derive(Debug, Parser)]
+#[command(name = "tollgate", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the gateway until it is told to stop.
+    Serve(serve::Args),
+    /// Say what would be decided about a destination or a tool, and by which rule.
+    Explain(explain::Args),
+    /// Tell how the running process is.
+    Status(status::Args),
+    /// Make the running process read its policy again.
+    Reload(reload::Args),
+    /// Make the running process finish what runs, and stop.
+    Drain(drain::Args),
+}
+
+/// Runs the command that `args` (program name first) ask for.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A closed pipe is no reason for another exit code.
+            drop(error.print());
+            return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
+        }
+    };
+    match cli.command {
+        Command::Serve(args) => serve::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Status(args) => status::run(args),
+        Command::Reload(args) => reload::run(args),
+        Command::Drain(args) => drain::run(args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_tree_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,170 @@
+//! `tollgate status`.
+
+use std::{fmt::Write, process::ExitCode};
+
+use super::{
+    Exit,
+    socket::{Which, say},
+    style::Styles,
+};
+use crate::app::{
+    control::{Answer, Request},
+    status::Status,
+};
+
+/// Tell how the running process is.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    which: Which,
+    /// One JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Asks and shows; exit code 1 where nobody answers or the process is not ready.
+pub fn run(args: Args) -> ExitCode {
+    let status = match args.which.ask(Request::Status) {
+        Ok(Answer::Status(status)) => status,
+        Ok(_) => return Exit::Internal.into(),
+        Err(exit) => return exit.into(),
+    };
+    if args.json {
+        match serde_json::to_string_pretty(&status) {
+            Ok(json) => say(&format!("{json}\n")),
+            Err(_) => return Exit::Internal.into(),
+        }
+    } else {
+        say(&text(&status, Styles::stdout()));
+    }
+    let ready = status.obstacle.is_none();
+    if ready { Exit::Ok } else { Exit::Failed }.into()
+}
+
+fn text(status: &Status, styles: Styles) -> String {
+    let mut lines = Lines {
+        text: String::new(),
+        styles,
+    };
+    let state = match &status.obstacle {
+        None => styles.good("ready"),
+        Some(why) => styles.bad(&format!("not ready: {why}")),
+    };
+    lines.row("tollgate", &format!("{} · {state}", status.version));
+    let process = format!(
+        "pid {}, uid {}, {} workers, up {}",
+        status.pid,
+        status.uid,
+        status.workers,
+        span(status.uptime_s)
+    );
+    lines.row("process", &process);
+    for listener in &status.listeners {
+        let tls = if listener.tls { " (TLS)" } else { "" };
+        lines.row(&listener.name, &format!("{}{tls}", listener.address));
+    }
+    lines.row("identity", &status.identity);
+    let policy = &status.policy;
+    let loaded = format!(
+        "{}, generation {}, {} servers, {} keys",
+        policy.folder, policy.generation, policy.servers, policy.keys
+    );
+    lines.row("policy", &loaded);
+    for fault in &policy.rejected {
+        lines.row("", &styles.bad(&format!("not taken: {fault}")));
+    }
+    for setting in &policy.restart {
+        lines.row("", &format!("`{setting}` has changed and waits for a restart"));
+    }
+    let records = &status.records;
+    lines.row("records", &format!("{}, {} written, {} waiting", records.folder, records.seq, records.waiting));
+    if let Some(failure) = &records.failure {
+        lines.row("", &styles.bad(failure));
+    }
+    lines.row("", &styles.dim(&status.caution));
+    lines.text
+}
+
+struct Lines {
+    text: String,
+    styles: Styles,
+}
+
+impl Lines {
+    fn row(&mut self, label: &str, value: &str) {
+        let label = self.styles.dim(&format!("{label:<9}"));
+        writeln!(self.text, "{label} {value}").expect("writing to memory does not fail");
+    }
+}
+
+/// A span in its two largest units.
+fn span(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
+        (0, ..) => format!("{hours} h {minutes} min"),
+        _ => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::status::{ListenerStatus, PolicyStatus, RecordsStatus};
+
+    #[test]
+    fn spans_show_two_units() {
+        assert_eq!(span(59), "59 s");
+        assert_eq!(span(61), "1 min 1 s");
+        assert_eq!(span(7_260), "2 h 1 min");
+        assert_eq!(span(90_000), "1 d 1 h");
+    }
+
+    #[test]
+    fn the_page_says_what_is_wrong_and_where() {
+        let status = Status {
+            version: "0.1.0".to_owned(),
+            pid: 7,
+            uid: 1000,
+            uptime_s: 61,
+            workers: 2,
+            draining: false,
+            obstacle: Some("records cannot be kept".to_owned()),
+            listeners: vec![ListenerStatus {
+                name: "agents".to_owned(),
+                address: "127.0.0.1:8700".to_owned(),
+                tls: true,
+            }],
+            policy: PolicyStatus {
+                folder: "/etc/tollgate".to_owned(),
+                generation: 3,
+                servers: 2,
+                keys: 1,
+                rejected: vec!["tollgate.toml:1:1: x: unknown key".to_owned()],
+                restart: vec!["listen.agents".to_owned()],
+            },
+            identity: "keys".to_owned(),
+            records: RecordsStatus {
+                folder: "/var/lib/tollgate/audit".to_owned(),
+                failure: Some("disk full".to_owned()),
+                waiting: 1,
+                seq: 42,
+            },
+            caution: "cooperative mode".to_owned(),
+        };
+        assert_eq!(
+            text(&status, Styles::plain()),
+            "tollgate  0.1.0 · not ready: records cannot be kept\n\
+             process   pid 7, uid 1000, 2 workers, up 1 min 1 s\n\
+             agents    127.0.0.1:8700 (TLS)\n\
+             identity  keys\n\
+             policy    /etc/tollgate, generation 3, 2 servers, 1 keys\n          \
+             not taken: tollgate.toml:1:1: x: unknown key\n          \
+             `listen.agents` has changed and waits for a restart\n\
+             records   /var/lib/tollgate/audit, 42 written, 1 waiting\n          \
+             disk full\n          \
+             cooperative mode\n"
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! Colour, where a person looks.
+
+use std::{
+    env,
+    io::{self, IsTerminal},
+};
+
+use clap::builder::styling::{AnsiColor, Style};
+
+/// How texts of a kind are shown; plain where nobody sees colour.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Styles {
+    on: bool,
+}
+
+impl Styles {
+    /// For standard output: on a terminal, unless `NO_COLOR` is set.
+    pub(super) fn stdout() -> Self {
+        let unwanted = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self {
+            on: io::stdout().is_terminal() && !unwanted,
+        }
+    }
+
+    /// Without colour.
+    #[cfg(test)]
+    pub(super) fn plain() -> Self {
+        Self { on: false }
+    }
+
+    pub(super) fn good(self, text: &str) -> String {
+        self.paint(text, AnsiColor::Green.on_default())
+    }
+
+    pub(super) fn bad(self, text: &str) -> String {
+        self.paint(text, AnsiColor::Red.on_default().bold())
+    }
+
+    pub(super) fn dim(self, text: &str) -> String {
+        self.paint(text, Style::new().dimmed())
+    }
+
+    fn paint(self, text: &str, style: Style) -> String {
+        if self.on {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
+    }
+}

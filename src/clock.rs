@@ -1,0 +1,26 @@
+//! Owns: wall time.
+//! Imports: no room.
+//! Never: measures durations; those use `tokio::time`, so that paused time drives them in tests.
+//! Fails as: nothing.
+
+use std::time::SystemTime;
+
+/// Where wall time comes from.
+pub trait Clock: Send + Sync {
+    /// The current wall time.
+    fn now(&self) -> SystemTime;
+}
+
+/// The machine's own clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the machine's clock"
+    )]
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}

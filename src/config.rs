@@ -1,0 +1,245 @@
+//! Owns: deployment settings, as `tollgate.toml` and the environment give them.
+//! Imports: layer 0.
+//! Never: does I/O; the file's text and the environment come in as data.
+//! Fails as: [`crate::table::Fault`]s.
+
+mod parts;
+mod read;
+mod restart;
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+pub use read::read;
+
+use crate::{
+    secret::Source,
+    subject::{Admins, DEFAULT_TENANT},
+};
+
+/// The name of the file, within the policy folder.
+pub const FILE: &str = "tollgate.toml";
+
+/// What the process environment says; `app` reads it, so that everything below is a function of data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// `STATE_DIRECTORY`, which systemd sets.
+    pub state_directory: Option<String>,
+    /// `XDG_STATE_HOME`.
+    pub xdg_state_home: Option<String>,
+    /// `HOME`.
+    pub home: Option<String>,
+    /// `KUBERNETES_SERVICE_HOST`: the process runs in a pod, and this is the address of the API server.
+    pub kubernetes_service_host: Option<String>,
+    /// `TOOLS_PRIVATE_NETWORK_ALLOWLIST`.
+    pub private_allowlist: Option<String>,
+    /// `TOOLS_ACCESS_MODE`.
+    pub access_mode: Option<String>,
+    /// Proxy variables that are set, by name; they are ignored with a warning.
+    pub proxies: Vec<String>,
+}
+
+/// Everything that `tollgate.toml` sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `public_url`: where people and agents reach this installation; its host is accepted in `Host`.
+    pub public_url: Option<Arc<str>>,
+    /// `state_dir`.
+    pub state_dir: PathBuf,
+    /// `[listen]`.
+    pub listen: Listen,
+    /// `[identity]`.
+    pub identity: Identity,
+    /// `[audit]`.
+    pub audit: Audit,
+    /// `[limits]`.
+    pub limits: Limits,
+    /// `[dns]`.
+    pub dns: Dns,
+}
+
+impl Settings {
+    /// Where the control socket stands.
+    pub fn control_socket(&self) -> PathBuf {
+        self.state_dir.join("control.sock")
+    }
+}
+
+/// Where a listener stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// An address and port; port 0 lets the system choose.
+    Tcp(SocketAddr),
+    /// The path of a unix socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(out),
+            Self::Unix(path) => write!(out, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl Endpoint {
+    /// Whether only processes of this machine can connect.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().is_loopback(),
+            Self::Unix(_) => true,
+        }
+    }
+}
+
+/// `[listen]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// The agents listener; `None` is off.
+    pub agents: Option<Endpoint>,
+    /// The ops listener; `None` is off.
+    pub ops: Option<SocketAddr>,
+    /// Certificate and key of the agents listener; `None` is plain.
+    pub tls: Option<Tls>,
+    /// TLS ends in front of Tollgate.
+    pub behind_tls: bool,
+    /// Origins that browsers may send, beside our own; each `scheme://host[:port]`, lower case.
+    pub allowed_origins: Vec<Arc<str>>,
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        let loopback = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        Self {
+            agents: Some(Endpoint::Tcp(loopback(8700))),
+            ops: Some(loopback(8702)),
+            tls: None,
+            behind_tls: false,
+            allowed_origins: Vec::new(),
+        }
+    }
+}
+
+/// `listen.tls`: where certificate chain and key are kept, both PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// The chain, leaf first.
+    pub cert: Source,
+    /// The private key.
+    pub key: Source,
+}
+
+/// `[identity]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Who administers.
+    pub admins: Admins,
+    /// How callers show who they are.
+    pub method: Method,
+}
+
+/// How callers show who they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// `[identity.local]`: they do not; every caller is this user.
+    Local {
+        /// The user.
+        user: Arc<str>,
+        /// The user's tenant.
+        tenant: Arc<str>,
+    },
+    /// `[identity.keys]`: agent keys of `keys.toml`.
+    Keys,
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local { user, .. } => write!(out, "local (everyone is `{user}`, without a credential)"),
+            Self::Keys => out.write_str("keys"),
+        }
+    }
+}
+
+impl Default for Method {
+    fn default() -> Self {
+        Self::Local {
+            user: "local".into(),
+            tenant: DEFAULT_TENANT.into(),
+        }
+    }
+}
+
+/// `audit.on_failure`: what stops when records cannot be kept. Side effects always do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Reads stop too.
+    #[default]
+    Stop,
+    /// Reads go on.
+    Reads,
+}
+
+/// `[audit]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// What stops when records cannot be kept.
+    pub on_failure: OnFailure,
+}
+
+/// `[limits]`; a server's file may set its own for the last five.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a request's body at most.
+    pub request_bytes: usize,
+    /// Bytes of an answer read at most, after decoding.
+    pub response_bytes: usize,
+    /// Until a connection stands.
+    pub connect: Duration,
+    /// From the last byte of a request to the first of its answer.
+    pub first_byte: Duration,
+    /// Between two pieces of an open stream.
+    pub idle: Duration,
+    /// The whole call.
+    pub call: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            request_bytes: 1 << 20,
+            response_bytes: 4 << 20,
+            connect: Duration::from_secs(5),
+            first_byte: Duration::from_secs(30),
+            idle: Duration::from_secs(30),
+            call: Duration::from_secs(60),
+        }
+    }
+}
+
+/// `[dns]`; without servers those of `/etc/resolv.conf` are asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dns {
+    /// Name servers for everything that no zone covers.
+    pub servers: Vec<SocketAddr>,
+    /// Name servers for single zones.
+    pub zones: Vec<Zone>,
+}
+
+/// A `[[dns.zone]]` table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// The zone's name, in lower case and without dots at its ends.
+    pub suffix: Arc<str>,
+    /// Whom to ask about it.
+    pub servers: Vec<SocketAddr>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! `tollgate.toml`, from top to bottom.
+
+use std::path::PathBuf;
+
+use super::{
+    Environment, FILE, Identity, Listen, Method, Settings,
+    parts::{audit, dns, limits, listen, local, origin},
+};
+use crate::{
+    subject::Admins,
+    table::{self, Fault, Table},
+};
+
+/// Reads the settings; without a text (no file) every default holds. Faults are in no particular order.
+pub fn read(text: Option<&str>, environment: &Environment) -> Result<Settings, Vec<Fault>> {
+    let (settings, mut faults) = table::read(FILE, text.unwrap_or_default(), |root| {
+        settings(root, environment)
+    });
+    match settings.flatten() {
+        Some(settings) if faults.is_empty() => Ok(settings),
+        _ => {
+            faults.sort();
+            Err(faults)
+        }
+    }
+}
+
+fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
+    later(root);
+    let public_url = root.text("public_url").and_then(|url| {
+        let origin = origin(&url.value);
+        if origin.is_none() {
+            let message = "expected \"https://HOST\" or \"http://HOST:PORT\", without a path; correct it";
+            root.fault(url.fault(message));
+        }
+        origin
+    });
+    let state_dir = state_dir(root, environment);
+    let listen = root.table("listen").map_or_else(Listen::default, |table| listen(&table));
+    let identity = identity(root, &listen, environment);
+    check_exposure(root, &listen);
+    Some(Settings {
+        public_url,
+        listen,
+        identity,
+        audit: root.table("audit").map(|table| audit(&table)).unwrap_or_default(),
+        limits: root.table("limits").map(|table| limits(&table)).unwrap_or_default(),
+        dns: root.table("dns").map(|table| dns(&table)).unwrap_or_default(),
+        state_dir: state_dir?,
+    })
+}
+
+/// What the design knows and this version does not.
+fn later(root: &Table<'_>) {
+    root.choice("naming", &[("server", Some(())), ("mcp", None)]);
+    root.choice("offer", &[("allowed", Some(())), ("connected", None)]);
+    root.unavailable(&["web", "store", "vault", "connect", "egress"]);
+}
+
+fn state_dir(root: &Table<'_>, environment: &Environment) -> Option<PathBuf> {
+    if let Some(written) = root.text("state_dir") {
+        let path = PathBuf::from(&written.value);
+        if !path.is_absolute() {
+            root.fault(written.fault("expected an absolute path; begin it with `/`"));
+        }
+        return Some(path);
+    }
+    let set = |value: &Option<String>| value.clone().filter(|value| !value.is_empty()).map(PathBuf::from);
+    let under = |base: Option<PathBuf>, rest: &str| base.map(|base| base.join(rest));
+    let found = set(&environment.state_directory)
+        .or_else(|| under(set(&environment.xdg_state_home), "tollgate"))
+        .or_else(|| under(set(&environment.home), ".local/state/tollgate"));
+    if found.is_none() {
+        let message = "`state_dir` is missing, and the environment names no place for state; add it, as in state_dir = \"/var/lib/tollgate\"";
+        root.fault(root.place().fault(message));
+    }
+    found
+}
+
+fn identity(root: &Table<'_>, listen: &Listen, environment: &Environment) -> Identity {
+    let table = root.table("identity");
+    let admins = table.as_ref().map(admins).unwrap_or_default();
+    let method = match &table {
+        None => Method::default(),
+        Some(table) => method(table),
+    };
+    if matches!(method, Method::Local { .. }) {
+        check_local(root, table.as_ref(), listen, environment);
+    }
+    Identity { admins, method }
+}
+
+fn admins(identity: &Table<'_>) -> Admins {
+    let Some(table) = identity.table("admins") else {
+        return Admins::default();
+    };
+    let names = |key| {
+        let items = table.texts(key).unwrap_or_default();
+        items.into_iter().map(|item| item.value.into()).collect()
+    };
+    Admins {
+        users: names("users"),
+        groups: names("groups"),
+    }
+}
+
+fn method(identity: &Table<'_>) -> Method {
+    identity.unavailable(&["jwt", "mtls"]);
+    let keys = identity.table("keys");
+    match (identity.table("local"), keys) {
+        (Some(_), Some(keys)) => {
+            let message = "stands beside `[identity.local]`, which lets everyone in without a key; keep one of the two";
+            identity.fault(keys.place().fault(message));
+            Method::Keys
+        }
+        (Some(table), None) => local(&table),
+        (None, Some(_)) => Method::Keys,
+        (None, None) => {
+            let message = "says how nobody is known; add `[identity.keys]` (or `[identity.local]` on a machine of your own)";
+            identity.fault(identity.place().fault(message));
+            Method::Keys
+        }
+    }
+}
+
+/// A caller without a credential has to be on this machine, and the machine has to be a person's.
+fn check_local(
+    root: &Table<'_>,
+    identity: Option<&Table<'_>>,
+    listen: &Listen,
+    environment: &Environment,
+) {
+    let table = identity.and_then(|identity| identity.table("local"));
+    let forced = table.as_ref().and_then(|table| table.flag("force")).unwrap_or_default();
+    let place = table.as_ref().map_or_else(|| root.place(), |table| table.place());
+    let why = match table {
+        Some(_) => "`[identity.local]` asks nobody for a credential",
+        None => "without `[identity]` nobody is asked for a credential",
+    };
+    if listen.agents.as_ref().is_some_and(|agents| !agents.is_local()) {
+        root.fault(place.fault(format!(
+            "{why}, but listen.agents is open to other machines; add `[identity.keys]`, or listen on 127.0.0.1 or unix:PATH"
+        )));
+    }
+    if environment.kubernetes_service_host.is_some() && !forced {
+        root.fault(place.fault(format!(
+            "{why}, and every container of this Kubernetes pod could call; add `[identity.keys]`, or \
+             `[identity.local]` with force = true"
+        )));
+    }
+}
+
+fn check_exposure(root: &Table<'_>, listen: &Listen) {
+    let open = listen.agents.as_ref().is_some_and(|agents| !agents.is_local());
+    if open && listen.tls.is_none() && !listen.behind_tls {
+        let place = root.table("listen").map_or_else(|| root.place(), |table| table.place_of("agents"));
+        root.fault(place.fault(
+            "open to other machines without TLS; add tls = { cert = …, key = … }, or behind_tls = true where TLS \
+             ends in front of it",
+        ));
+    }
+}

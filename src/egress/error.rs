@@ -1,0 +1,184 @@
+//! Why a request did not leave, or its answer could not be used.
+
+use std::{error::Error as _, fmt::Write as _, sync::Arc, time::Duration};
+
+use super::{Destination, DialError, ResolveError, TlsError};
+use crate::{
+    address::Blocked,
+    refusal::{Code, Refusal},
+};
+
+/// A failure on the way out or on the way back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The destination is forbidden.
+    #[error(transparent)]
+    Blocked(#[from] Blocked),
+    /// The name has no usable answer.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// No judged address accepted a connection.
+    #[error("`{host}` could not be connected to")]
+    Connect {
+        /// The host.
+        host: Arc<str>,
+        /// What each address said.
+        source: DialError,
+    },
+    /// No judged address answered in time, or the handshake did not end in time.
+    #[error("`{host}` did not accept a connection within {limit:?}")]
+    ConnectTimeout {
+        /// The host.
+        host: Arc<str>,
+        /// The bound that was reached.
+        limit: Duration,
+    },
+    /// The connection cannot be trusted.
+    #[error("no trusted connection to `{host}`: {}", source.summary())]
+    Tls {
+        /// The host.
+        host: Arc<str>,
+        /// What is wrong with it.
+        source: TlsError,
+    },
+    /// The registered path cannot stand in a request line.
+    #[error("the path registered for `{host}` is not a valid request target")]
+    Path {
+        /// The host.
+        host: Arc<str>,
+        /// What is wrong with it.
+        source: http::uri::InvalidUri,
+    },
+    /// The answer sends elsewhere.
+    #[error("`{host}` answered {status} and points to {to}")]
+    Redirect {
+        /// The host.
+        host: Arc<str>,
+        /// The status, 300 to 399.
+        status: u16,
+        /// Scheme and host of the `Location`, or words where it names none.
+        to: String,
+    },
+    /// No answer began in time.
+    #[error("`{host}` took the request and did not begin to answer within {limit:?}")]
+    FirstByteTimeout {
+        /// The host.
+        host: Arc<str>,
+        /// The bound that was reached.
+        limit: Duration,
+    },
+    /// The answer stopped midway.
+    #[error("`{host}` sent nothing for {limit:?} in the middle of its answer")]
+    IdleTimeout {
+        /// The host.
+        host: Arc<str>,
+        /// The bound that was reached.
+        limit: Duration,
+    },
+    /// The whole call took too long.
+    #[error("the call to `{host}` was not over at its deadline")]
+    CallTimeout {
+        /// The host.
+        host: Arc<str>,
+    },
+    /// The head of the answer is malformed, or larger than its caps.
+    #[error("`{host}` answered with a head that is malformed or too large")]
+    ResponseHead {
+        /// The host.
+        host: Arc<str>,
+        /// What is wrong with it.
+        source: hyper::Error,
+    },
+    /// The answer wants to change protocols, which was not asked for.
+    #[error("`{host}` answered with a protocol upgrade that was not asked for")]
+    Upgrade {
+        /// The host.
+        host: Arc<str>,
+    },
+    /// The answer is longer than the cap.
+    #[error("the answer of `{host}` is longer than {limit} bytes")]
+    TooLarge {
+        /// The host.
+        host: Arc<str>,
+        /// The cap, in decoded bytes.
+        limit: usize,
+    },
+    /// The answer comes in a coding that is not decoded here.
+    #[error("`{host}` answered in the content coding `{coding}`, expected gzip, br, zstd or none")]
+    Coding {
+        /// The host.
+        host: Arc<str>,
+        /// What the header says, cut at 64 bytes.
+        coding: String,
+    },
+    /// The answer is not what its coding says.
+    #[error("the {coding} answer of `{host}` cannot be decoded")]
+    Undecodable {
+        /// The host.
+        host: Arc<str>,
+        /// The coding.
+        coding: &'static str,
+        /// What is wrong with it.
+        source: std::io::Error,
+    },
+    /// The connection broke after the request was handed to it.
+    #[error("the connection to `{host}` broke before its answer was complete")]
+    Lost {
+        /// The host.
+        host: Arc<str>,
+        /// What broke it.
+        source: hyper::Error,
+    },
+}
+
+impl Error {
+    /// The code of the refusal.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Blocked(blocked) => blocked.code,
+            Self::Resolve(error) => error.code(),
+            Self::Connect { .. } => Code::ConnectFailed,
+            Self::ConnectTimeout { .. } => Code::ConnectTimeout,
+            Self::Tls { .. } => Code::UpstreamTls,
+            Self::Path { .. } => Code::BadTarget,
+            Self::Redirect { .. } => Code::RedirectRefused,
+            Self::FirstByteTimeout { .. } => Code::FirstByteTimeout,
+            Self::IdleTimeout { .. } => Code::IdleTimeout,
+            Self::CallTimeout { .. } => Code::CallTimeout,
+            Self::ResponseHead { .. } | Self::Upgrade { .. } => Code::ResponseHeadInvalid,
+            Self::TooLarge { .. } => Code::ResponseTooLarge,
+            Self::Coding { .. } | Self::Undecodable { .. } => Code::ResponseEncoding,
+            Self::Lost { .. } => Code::ConnectionLost,
+        }
+    }
+
+    /// The refusal: words for the model, causes for the log.
+    pub fn refusal(&self) -> Refusal {
+        let refusal = Refusal::new(self.code(), self.to_string());
+        let mut detail = String::new();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let separator = if detail.is_empty() { "" } else { ": " };
+            write!(detail, "{separator}{error}").expect("a String takes all that is written to it");
+            cause = error.source();
+        }
+        if detail.is_empty() {
+            refusal
+        } else {
+            refusal.with_detail(detail)
+        }
+    }
+}
+
+/// A request that got no answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Failed {
+    /// Why.
+    pub error: Error,
+    /// True only when no byte of the request can have reached the peer.
+    pub not_sent: bool,
+    /// Where it was to go, once that was judged.
+    pub destination: Option<Box<Destination>>,
+}

@@ -1,0 +1,177 @@
+//! Idle connections of one worker thread; each may serve only the user, policy and address it was opened for.
+
+use std::{
+    collections::HashMap,
+    future::poll_fn,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Poll,
+    time::Duration,
+};
+
+use http::HeaderMap;
+use tokio::time::Instant;
+
+use super::exchange::Live;
+use crate::{
+    address::{Host, JudgedAddr, Scheme},
+    policy::Permit,
+    subject::Owner,
+};
+
+/// The most idle connections under one key.
+const MAX_PER_KEY: usize = 64;
+/// The most idle connections in all.
+const MAX_IDLE: usize = 1024;
+/// How long a connection may be idle: common servers close after 5 s, and a request must not meet that close.
+const IDLE: Duration = Duration::from_secs(4);
+/// The longest that a peer's `Keep-Alive` may extend that to.
+const MAX_KEEP: Duration = Duration::from_secs(60);
+/// How often parking a connection looks for expired ones.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// What two requests must have in common to share a connection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    owner: Owner,
+    server: Arc<str>,
+    generation: u64,
+    scheme: Scheme,
+    host: Host,
+    address: JudgedAddr,
+    trust: [u8; 32],
+}
+
+impl Key {
+    pub(super) fn new(permit: &Permit, address: JudgedAddr) -> Self {
+        let server = permit.server();
+        Self {
+            owner: permit.owner().clone(),
+            server: server.name.clone(),
+            generation: permit.generation(),
+            scheme: server.target.scheme(),
+            host: server.target.host().clone(),
+            address,
+            trust: server.trust.digest,
+        }
+    }
+
+    /// The same connection to another address of the answer.
+    pub(super) fn at(&mut self, address: JudgedAddr) {
+        self.address = address;
+    }
+}
+
+/// Where idle connections wait.
+#[derive(Clone, Default)]
+pub(super) struct Pool(Arc<Mutex<Parked>>);
+
+#[derive(Default)]
+struct Parked {
+    by_key: HashMap<Key, Vec<Idle>>,
+    total: usize,
+    oldest: u64,
+    swept: Option<Instant>,
+}
+
+struct Idle {
+    live: Box<Live>,
+    until: Instant,
+}
+
+impl Pool {
+    /// An idle connection that still stands, the last parked first.
+    pub(super) async fn take(&self, key: &Key) -> Option<Box<Live>> {
+        loop {
+            let mut idle = self.lock().pop(key)?;
+            if Instant::now() >= idle.until {
+                continue;
+            }
+            let stands = poll_fn(|context| Poll::Ready(idle.live.reusable(context))).await;
+            if stands {
+                return Some(idle.live);
+            }
+        }
+    }
+
+    /// Keeps a reusable connection for at most `keep`.
+    pub(super) fn park(&self, key: Key, live: Box<Live>, keep: Duration) {
+        let now = Instant::now();
+        let mut parked = self.lock();
+        if keep.is_zero() || key.generation < parked.oldest {
+            return;
+        }
+        let due = parked.swept.is_none_or(|swept| now >= swept + SWEEP);
+        if due || parked.total >= MAX_IDLE {
+            parked.sweep(now);
+        }
+        if parked.total >= MAX_IDLE {
+            return;
+        }
+        let idle = parked.by_key.entry(key).or_default();
+        if idle.len() < MAX_PER_KEY {
+            idle.push(Idle {
+                live,
+                until: now + keep,
+            });
+            parked.total += 1;
+        }
+    }
+
+    pub(super) fn retire(&self, generation: u64) {
+        let mut parked = self.lock();
+        parked.oldest = parked.oldest.max(generation);
+        parked.by_key.retain(|key, _| key.generation >= generation);
+        parked.count();
+    }
+
+    pub(super) fn sweep(&self) {
+        self.lock().sweep(Instant::now());
+    }
+
+    pub(super) fn idle(&self) -> usize {
+        self.lock().total
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Parked> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Parked {
+    fn pop(&mut self, key: &Key) -> Option<Idle> {
+        let idle = self.by_key.get_mut(key)?.pop()?;
+        self.total -= 1;
+        Some(idle)
+    }
+
+    fn sweep(&mut self, now: Instant) {
+        self.by_key.retain(|_, idle| {
+            idle.retain(|idle| now < idle.until);
+            !idle.is_empty()
+        });
+        self.swept = Some(now);
+        self.count();
+    }
+
+    fn count(&mut self) {
+        self.total = self.by_key.values().map(Vec::len).sum();
+    }
+}
+
+/// How long the connection of this response may be idle: a second less than its peer's `Keep-Alive: timeout=N`.
+pub(super) fn keep_for(headers: &HeaderMap) -> Duration {
+    let announced = headers
+        .get("keep-alive")
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| {
+            value
+                .split(',')
+                .find_map(|part| part.trim().strip_prefix("timeout="))
+        })
+        .and_then(|seconds| seconds.trim().parse::<u32>().ok());
+    announced.map_or(IDLE, |seconds| {
+        Duration::from_secs(u64::from(seconds))
+            .saturating_sub(Duration::from_secs(1))
+            .min(MAX_KEEP)
+    })
+}

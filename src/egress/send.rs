@@ -1,0 +1,182 @@
+//! One request, from its permit to the head of its answer.
+
+mod call;
+mod request;
+
+use std::{net::IpAddr, sync::Arc};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode};
+use tokio::time::timeout_at;
+
+use self::call::{Call, Stopped};
+use super::{Body, DialError, Egress, Error, Failed, locate};
+use crate::{
+    address::Judged,
+    audit::{Intent, Recorded},
+    deadline::Deadline,
+    policy::Permit,
+};
+
+/// A request that policy let through.
+pub struct Outbound<'a> {
+    /// Who may, where, within which limits.
+    pub permit: &'a Permit,
+    /// Method, headers and body; the URI comes from the permit's server, as do `Host` and the framing.
+    pub request: Request<Bytes>,
+    /// What it does there.
+    pub effect: &'a Effect,
+    /// The end of the call.
+    pub deadline: Deadline,
+}
+
+/// What a request does at the server.
+#[derive(Debug)]
+pub enum Effect {
+    /// It changes nothing.
+    Read,
+    /// It may change something: the intent stands on disk.
+    Write(Recorded<Intent>),
+}
+
+/// Where a request went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// The host, as registered.
+    pub host: Arc<str>,
+    /// The port.
+    pub port: u16,
+    /// The judged answer.
+    pub addresses: Vec<IpAddr>,
+    /// Whether these addresses could be judged.
+    pub pinned: bool,
+    /// The grant that opened them, where one was needed.
+    pub grant: Option<Arc<str>>,
+}
+
+/// An answer whose head has come.
+#[derive(Debug)]
+pub struct Inbound {
+    /// The status; never 1xx, and of 3xx only 304.
+    pub status: StatusCode,
+    /// The header fields; those about a coding that was undone are gone.
+    pub headers: HeaderMap,
+    /// Where it came from.
+    pub destination: Destination,
+    /// The rest.
+    pub body: Body,
+}
+
+impl Egress {
+    /// Sends a request to its judged destination and waits for the head of the answer. It is never repeated once a
+    /// byte may have left.
+    ///
+    /// # Errors
+    ///
+    /// [`Failed`] says why, and whether anything can have been sent.
+    pub async fn send(&self, out: Outbound<'_>) -> Result<Inbound, Failed> {
+        let Outbound {
+            permit,
+            request,
+            effect: _kept,
+            deadline,
+        } = out;
+        let server = permit.server();
+        let host = Arc::<str>::from(server.target.host().to_string());
+        let unsent = |error, destination: Option<&Destination>| Failed {
+            error,
+            not_sent: true,
+            destination: destination.cloned().map(Box::new),
+        };
+        let mut request =
+            request::prepare(server, &host, request).map_err(|error| unsent(error, None))?;
+        let judged = self
+            .judge(permit, &host, deadline)
+            .await
+            .map_err(|error| unsent(error, None))?;
+        let destination = Destination::new(host, server.target.port(), &judged);
+        let call = Call {
+            egress: self,
+            permit,
+            destination: &destination,
+            deadline,
+        };
+
+        while let Some((key, live)) = call.pooled(&judged.addresses).await {
+            match call.exchange(key, live, request).await {
+                Ok((status, headers, body)) => {
+                    return Ok(Inbound {
+                        status,
+                        headers,
+                        destination,
+                        body,
+                    });
+                }
+                // The peer closed it while it was idle; nothing was sent.
+                Err(Stopped::Unsent(back)) => request = *back,
+                Err(Stopped::Failed(error)) => return Err(sent(error, destination)),
+            }
+        }
+        // Opening is rare and its state large: boxed, it does not weigh on every call.
+        let (key, live) = Box::pin(call.open(&judged.addresses))
+            .await
+            .map_err(|error| unsent(error, Some(&destination)))?;
+        match call.exchange(key, live, request).await {
+            Ok((status, headers, body)) => Ok(Inbound {
+                status,
+                headers,
+                destination,
+                body,
+            }),
+            Err(Stopped::Failed(error)) => Err(sent(error, destination)),
+            Err(Stopped::Unsent(_)) => {
+                let host = destination.host.clone();
+                let source = DialError::Failed { tried: Vec::new() };
+                Err(unsent(Error::Connect { host, source }, Some(&destination)))
+            }
+        }
+    }
+
+    async fn judge(
+        &self,
+        permit: &Permit,
+        host: &Arc<str>,
+        deadline: Deadline,
+    ) -> Result<Judged, Error> {
+        let resolver = self.resolver();
+        let leg = permit.leg();
+        let judging = locate(
+            permit.addresses(),
+            &leg,
+            &permit.server().target,
+            &*resolver,
+        );
+        timeout_at(deadline.instant(), judging)
+            .await
+            .unwrap_or_else(|_| Err(Error::CallTimeout { host: host.clone() }))
+    }
+}
+
+fn sent(error: Error, destination: Destination) -> Failed {
+    Failed {
+        error,
+        not_sent: false,
+        destination: Some(Box::new(destination)),
+    }
+}
+
+impl Destination {
+    fn new(host: Arc<str>, port: u16, judged: &Judged) -> Self {
+        Self {
+            host,
+            port,
+            addresses: judged
+                .addresses
+                .iter()
+                .map(|address| address.socket().ip())
+                .collect(),
+            pinned: judged.pinned,
+            grant: judged.grant.clone(),
+        }
+    }
+}

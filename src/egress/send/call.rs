@@ -1,0 +1,211 @@
+//! The steps of one call that need a connection.
+
+use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, Request, Response, StatusCode,
+    header::{CONTENT_ENCODING, CONTENT_LENGTH, LOCATION},
+};
+use http_body::Body as _;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use tokio::time::timeout_at;
+
+use super::{Destination, request::origin};
+use crate::{
+    address::{JudgedAddr, Scheme},
+    deadline::Deadline,
+    egress::{
+        Body, DialError, Egress, Error,
+        body::{Bounds, Home},
+        decode::Decoder,
+        dial,
+        exchange::{Broken, Live},
+        pool::{Key, keep_for},
+    },
+    policy::Permit,
+};
+
+/// What the steps of one call share.
+pub(super) struct Call<'a> {
+    pub(super) egress: &'a Egress,
+    pub(super) permit: &'a Permit,
+    pub(super) destination: &'a Destination,
+    pub(super) deadline: Deadline,
+}
+
+/// Why there is no head of an answer.
+pub(super) enum Stopped {
+    Unsent(Box<Request<Full<Bytes>>>),
+    Failed(Error),
+}
+
+impl Call<'_> {
+    /// An idle connection to one of the judged addresses, in their order.
+    pub(super) async fn pooled(&self, addresses: &[JudgedAddr]) -> Option<(Key, Box<Live>)> {
+        let mut key = Key::new(self.permit, *addresses.first()?);
+        for address in addresses {
+            key.at(*address);
+            if let Some(live) = self.egress.0.pool.take(&key).await {
+                return Some((key, live));
+            }
+        }
+        None
+    }
+
+    /// A fresh connection to one of the judged addresses.
+    pub(super) async fn open(&self, addresses: &[JudgedAddr]) -> Result<(Key, Box<Live>), Error> {
+        let server = self.permit.server();
+        let limit = server.limits.connect;
+        let until = self.deadline.phase(limit);
+        let connecting = async {
+            let (stream, address) = dial::connect(&*self.egress.0.dialer, addresses, until)
+                .await
+                .map_err(|error| self.dial_error(error, limit))?;
+            let stream = match server.target.scheme() {
+                Scheme::Http => stream,
+                Scheme::Https => {
+                    let tls = &self.egress.0.tls;
+                    tls.connect(&server.trust, server.target.host(), stream)
+                        .await
+                        .map_err(|source| Error::Tls {
+                            host: self.host(),
+                            source,
+                        })?
+                }
+            };
+            let live = Live::open(stream).await.map_err(|source| Error::Lost {
+                host: self.host(),
+                source,
+            })?;
+            Ok((Key::new(self.permit, address), live))
+        };
+        timeout_at(until, connecting)
+            .await
+            .unwrap_or_else(|_| Err(self.connect_timeout(limit)))
+    }
+
+    /// Sends the request over `live` and takes the head of the answer.
+    pub(super) async fn exchange(
+        &self,
+        key: Key,
+        live: Box<Live>,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(StatusCode, HeaderMap, Body), Stopped> {
+        let limit = self.permit.server().limits.first_byte;
+        let (live, response) = live
+            .exchange(request, self.deadline.phase(limit))
+            .await
+            .map_err(|broken| match broken {
+                Broken::Unsent(request) => Stopped::Unsent(request),
+                Broken::Lost(source) => Stopped::Failed(self.broken(source)),
+                Broken::Late if self.deadline.passed() => {
+                    Stopped::Failed(Error::CallTimeout { host: self.host() })
+                }
+                Broken::Late => Stopped::Failed(Error::FirstByteTimeout {
+                    host: self.host(),
+                    limit,
+                }),
+            })?;
+        let (status, headers, mut body) =
+            self.receive(key, live, response).map_err(Stopped::Failed)?;
+        poll_fn(|context| {
+            body.settle(context);
+            Poll::Ready(())
+        })
+        .await;
+        Ok((status, headers, body))
+    }
+
+    /// Checks the head and wraps the body; an answer that is refused closes its connection.
+    fn receive(
+        &self,
+        key: Key,
+        live: Box<Live>,
+        response: Response<Incoming>,
+    ) -> Result<(StatusCode, HeaderMap, Body), Error> {
+        let limits = &self.permit.server().limits;
+        let (mut head, incoming) = response.into_parts();
+        if head.status == StatusCode::SWITCHING_PROTOCOLS {
+            return Err(Error::Upgrade { host: self.host() });
+        }
+        if head.status.is_redirection() && head.status != StatusCode::NOT_MODIFIED {
+            return Err(Error::Redirect {
+                host: self.host(),
+                status: head.status.as_u16(),
+                to: origin(head.headers.get(LOCATION)),
+            });
+        }
+        let cap = limits.response_bytes;
+        if incoming.size_hint().lower() > u64::try_from(cap).unwrap_or(u64::MAX) {
+            return Err(Error::TooLarge {
+                host: self.host(),
+                limit: cap,
+            });
+        }
+        let decoder = Decoder::of(&head.headers, cap).map_err(|coding| Error::Coding {
+            host: self.host(),
+            coding,
+        })?;
+        if decoder.is_some() {
+            head.headers.remove(CONTENT_ENCODING);
+            head.headers.remove(CONTENT_LENGTH);
+        }
+        let home = Home {
+            pool: self.egress.0.pool.clone(),
+            key,
+            keep: keep_for(&head.headers),
+        };
+        let bounds = Bounds {
+            host: self.host(),
+            bytes: cap,
+            idle: limits.idle,
+            deadline: self.deadline,
+        };
+        Ok((
+            head.status,
+            head.headers,
+            Body::new(incoming, live, home, decoder, bounds),
+        ))
+    }
+
+    fn broken(&self, source: hyper::Error) -> Error {
+        if source.is_parse() {
+            Error::ResponseHead {
+                host: self.host(),
+                source,
+            }
+        } else {
+            Error::Lost {
+                host: self.host(),
+                source,
+            }
+        }
+    }
+
+    fn dial_error(&self, source: DialError, limit: Duration) -> Error {
+        match source {
+            DialError::TimedOut { .. } => self.connect_timeout(limit),
+            DialError::Failed { .. } => Error::Connect {
+                host: self.host(),
+                source,
+            },
+        }
+    }
+
+    fn connect_timeout(&self, limit: Duration) -> Error {
+        if self.deadline.passed() {
+            Error::CallTimeout { host: self.host() }
+        } else {
+            Error::ConnectTimeout {
+                host: self.host(),
+                limit,
+            }
+        }
+    }
+
+    fn host(&self) -> Arc<str> {
+        self.destination.host.clone()
+    }
+}

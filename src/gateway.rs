@@ -1,0 +1,169 @@
+//! Owns: one request, from a known caller to its reply: judged, pinned, recorded, forwarded, answered.
+//! Imports: layers 0–3.
+//! Never: authenticates, opens a socket, or lets a reply go whose record is not kept.
+//! Fails as: [`crate::refusal::Refusal`], answered in the caller's own era.
+
+mod asked;
+mod call;
+mod context;
+mod discover;
+mod entry;
+mod finding;
+mod forward;
+mod legacy;
+mod list;
+mod own;
+mod relay;
+mod reply;
+mod server_request;
+mod session;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, Response, request::Parts};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+pub use reply::ReplyBody;
+use {asked::Asked, entry::Entry, finding::Finding, reply::Proof, session::Sessions};
+
+use crate::{
+    audit::{Journal, Kind, Phase, Record},
+    catalog::Catalog,
+    clock::Clock,
+    deadline::Deadline,
+    identity::Caller,
+    mcp::{self, Era},
+    policy::{self, Permit, Snapshot},
+    refusal::{Code, Refusal},
+    telemetry::Metrics,
+    upstream::Upstream,
+};
+
+/// The pipeline of one worker; cheap to clone.
+#[derive(Clone)]
+pub struct Gateway {
+    upstream: Upstream,
+    shared: Arc<Shared>,
+}
+
+/// What all workers share.
+pub struct Shared {
+    journal: Journal,
+    metrics: Arc<Metrics>,
+    clock: Arc<dyn Clock>,
+    catalog: Catalog,
+    sessions: Sessions,
+}
+
+impl Shared {
+    /// Nothing known of any server, no session open.
+    pub fn new(journal: Journal, metrics: Arc<Metrics>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            journal,
+            metrics,
+            clock,
+            catalog: Catalog::default(),
+            sessions: Sessions::default(),
+        }
+    }
+
+    /// How many sessions are open.
+    pub fn open_sessions(&self) -> usize {
+        self.sessions.count()
+    }
+
+    /// Forgets what was known of servers that `policy` no longer names.
+    pub fn forget_removed(&self, policy: &Snapshot) {
+        self.catalog.retain(|name| policy.servers.contains_key(name));
+    }
+}
+
+/// A request whose caller is known and whose body is read.
+#[derive(Debug)]
+pub struct Ask {
+    /// Who asks.
+    pub caller: Caller,
+    /// The policy that judges it, to its end.
+    pub policy: Arc<Snapshot>,
+    /// The server that the path names.
+    pub server: Arc<str>,
+    /// Method and headers.
+    pub head: Parts,
+    /// The body; empty on GET and DELETE.
+    pub body: Bytes,
+    /// When it came.
+    pub started: Instant,
+    /// The name of the request in records.
+    pub request_id: Uuid,
+}
+
+impl Gateway {
+    /// The pipeline over `upstream`.
+    pub fn new(upstream: Upstream, shared: Arc<Shared>) -> Self {
+        Self { upstream, shared }
+    }
+
+    /// Answers one request, whatever it is.
+    pub async fn serve(&self, ask: Ask) -> Response<ReplyBody> {
+        let mut entry = self.open(&ask);
+        let permit = match policy::decide(&ask.policy, &ask.caller, &ask.server) {
+            Ok(permit) => permit,
+            Err(refusal) => return finding::unread(entry, Era::Legacy, &refusal.into()),
+        };
+        entry.record().generation = Some(permit.generation());
+        match ask.head.method {
+            Method::POST => self.post(&ask, &permit, entry).await,
+            Method::GET => legacy::listen(self, &ask, &permit, entry).await,
+            Method::DELETE => legacy::end(self, &ask, &permit, entry).await,
+            _ => {
+                let refusal = Refusal::new(Code::MethodNotAllowed, "only POST, GET and DELETE are served");
+                finding::unread(entry, Era::Legacy, &refusal.into())
+            }
+        }
+    }
+
+    async fn post(&self, ask: &Ask, permit: &Permit, mut entry: Entry) -> Response<ReplyBody> {
+        let asked = match Asked::read(self, ask, permit, &mut entry) {
+            Ok(asked) => asked,
+            Err((era, rejection)) => return finding::unread(entry, era, &rejection),
+        };
+        match self.answer(ask, &asked, permit, &mut entry).await {
+            Ok(found) => found.reply(self, &asked, permit, entry).await,
+            Err(refusal) => finding::refused(entry, &asked, refusal).await,
+        }
+    }
+
+    async fn answer(
+        &self,
+        ask: &Ask,
+        asked: &Asked<'_>,
+        permit: &Permit,
+        entry: &mut Entry,
+    ) -> Result<Finding, Refusal> {
+        if asked.era == Era::Modern && asked.method.is_some() {
+            let deadline = Deadline::after(permit.server().limits.call);
+            self.upstream.require_modern(permit, deadline).await?;
+        }
+        match asked.method {
+            Some(mcp::Method::ToolsCall) => call::call(self, asked, permit, entry).await,
+            Some(mcp::Method::ToolsList) => list::list(self, asked, permit, entry).await,
+            Some(mcp::Method::Discover) => discover::discover(self, asked, permit, entry).await,
+            Some(mcp::Method::Initialize) => legacy::initialize(self, ask, asked, permit, entry).await,
+            Some(mcp::Method::Ping) => Ok(Finding::Empty),
+            Some(mcp::Method::Initialized) => legacy::initialized(self, asked, permit).await,
+            Some(mcp::Method::Cancelled) => legacy::cancelled(self, asked, permit),
+            // Progress of the client's answers to requests that are not relayed, unknown notifications, stray responses.
+            Some(mcp::Method::Progress) | None => Ok(Finding::Accepted),
+        }
+    }
+
+    fn open(&self, ask: &Ask) -> Entry {
+        let mut record = Record::new(self.shared.clock.now(), Kind::Request, Phase::Outcome);
+        record.subject = Some(ask.caller.subject().clone());
+        record.server = Some(ask.server.clone());
+        record.request_id = Some(ask.request_id);
+        Entry::open(self, record, ask.started)
+    }
+}

@@ -1,0 +1,215 @@
+//! A request as it was understood: its message, its era, its session.
+
+use std::{future::Future, sync::Arc};
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+use super::{
+    Ask, Entry, Gateway, context, forward,
+    session::{InFlight, Session},
+};
+use crate::{
+    deadline::Deadline,
+    egress::Effect,
+    mcp::{
+        Envelope, Era, Method, Rejection, Revision,
+        headers::{self, ProtocolHeaders},
+    },
+    policy::Permit,
+    refusal::{Code, Refusal},
+    upstream::{self, Request, Wire},
+};
+
+/// A POST whose headers and body agree.
+pub(super) struct Asked<'a> {
+    /// The message.
+    pub(super) message: Envelope<'a>,
+    /// The bytes that it was read from.
+    pub(super) body: &'a Bytes,
+    /// The JSON text of its id; empty where it has none.
+    pub(super) id: Bytes,
+    /// What it asks for; `None` for notifications that mean nothing here, and for responses.
+    pub(super) method: Option<Method>,
+    /// Its era.
+    pub(super) era: Era,
+    /// The session that it belongs to; always `None` in the modern era.
+    pub(super) session: Option<Arc<Session>>,
+    head: &'a HeaderMap,
+}
+
+impl<'a> Asked<'a> {
+    /// Reads a POST: media types, one strict scan of the body, era, headers against body, session.
+    pub(super) fn read(gateway: &Gateway, ask: &'a Ask, permit: &Permit, entry: &mut Entry) -> Result<Self, (Era, Rejection)> {
+        let early = |refusal: Refusal| (Era::Legacy, Rejection::from(refusal));
+        let headers = ProtocolHeaders::read(&ask.head.headers).map_err(early)?;
+        check_media(&headers, &ask.head.headers).map_err(early)?;
+        let message = Envelope::inbound(&ask.body).map_err(|rejection| (Era::Legacy, rejection))?;
+        let era = headers::era(&headers, &message);
+        let checked = match era {
+            Era::Modern => headers::check_modern(&headers, &message),
+            Era::Legacy => headers::check_legacy(&headers, &message),
+        };
+        let method = checked.map_err(|rejection| (era, rejection))?;
+        let session = match (era, method) {
+            (Era::Modern, _) | (Era::Legacy, Some(Method::Initialize)) => Ok(None),
+            (Era::Legacy, _) => find_session(gateway, ask, permit, headers.session_id).map(Some),
+        };
+        let session = session
+            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.id_text())))?;
+        context::note(ask, &message, session.as_deref(), entry)
+            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.id_text())))?;
+        let id = message.id.map(|id| ask.body.slice(id.part().range())).unwrap_or_default();
+        Ok(Self { message, body: &ask.body, id, method, era, session, head: &ask.head.headers })
+    }
+
+    /// The JSON text of the id; `None` for a notification.
+    pub(super) fn id_text(&self) -> Option<&str> {
+        std::str::from_utf8(&self.id).ok().filter(|id| !id.is_empty())
+    }
+
+    /// A refusal of this message, with what its answer needs.
+    pub(super) fn rejection(&self, refusal: Refusal) -> Rejection {
+        let revision = match self.era {
+            Era::Modern => Revision::MODERN,
+            Era::Legacy => Revision::LEGACY,
+        };
+        let requested = (refusal.code == Code::UpstreamEra).then(|| revision.as_str().into());
+        Rejection { requested, ..Rejection::from(refusal).with_id(self.id_text()) }
+    }
+
+    /// Takes an id that is unique on every server and, in a session, a place among the requests in flight.
+    pub(super) fn ticket(&self, gateway: &Gateway) -> Result<Ticket, Refusal> {
+        let id = gateway.upstream.next_id();
+        let place = match (&self.session, &self.message.id) {
+            (Some(session), Some(own)) => Some(session.begin(Bytes::from(own.key().into_owned()), id)?),
+            _ => None,
+        };
+        Ok(Ticket { id, session: self.session.clone(), place })
+    }
+
+    /// The headers that a modern request has for the server; none in a session, which has its own.
+    pub(super) fn upstream_headers(&self) -> HeaderMap {
+        match self.era {
+            Era::Modern => forward::headers(&self.message, self.head),
+            Era::Legacy => HeaderMap::new(),
+        }
+    }
+
+    /// The request as it goes on to the server.
+    pub(super) fn request<'r>(
+        &'r self,
+        permit: &'r Permit,
+        headers: &'r HeaderMap,
+        ticket: &Ticket,
+        effect: &'r Effect,
+        deadline: Deadline,
+    ) -> Request<'r> {
+        Request {
+            permit,
+            wire: self.wire(headers),
+            body: forward::body(&self.message, self.body, ticket.id),
+            id: ticket.id,
+            effect,
+            deadline,
+        }
+    }
+
+    /// How requests that serve this one travel.
+    pub(super) fn wire<'r>(&'r self, headers: &'r HeaderMap) -> Wire<'r> {
+        match &self.session {
+            Some(session) => Wire::Legacy(&session.upstream),
+            None => Wire::Modern(headers),
+        }
+    }
+}
+
+/// The session that a message of the older protocol names.
+pub(super) fn find_session(
+    gateway: &Gateway,
+    ask: &Ask,
+    permit: &Permit,
+    id: Option<&str>,
+) -> Result<Arc<Session>, Refusal> {
+    let Some(id) = id else {
+        return Err(Refusal::new(Code::SessionRequired, "no `Mcp-Session-Id` header"));
+    };
+    gateway.shared.sessions.find(id, &ask.caller, permit.server())
+}
+
+/// Failures after which the server may still be at work.
+const GIVEN_UP: [Code; 6] = [
+    Code::FirstByteTimeout,
+    Code::IdleTimeout,
+    Code::CallTimeout,
+    Code::ResponseTooLarge,
+    Code::UpstreamEventTooLarge,
+    Code::UpstreamMalformed,
+];
+
+fn check_media(headers: &ProtocolHeaders<'_>, all: &HeaderMap) -> Result<(), Refusal> {
+    if !headers.content_type.is_some_and(headers::is_json) {
+        let found = headers.content_type.unwrap_or("nothing");
+        let found: String = found.chars().take(64).collect();
+        return Err(Refusal::new(
+            Code::ContentType,
+            format!("`Content-Type` is `{found}`, expected `application/json` in UTF-8"),
+        ));
+    }
+    if !headers::accepts_answers(all) {
+        return Err(Refusal::new(
+            Code::Accept,
+            "`Accept` does not list both application/json and text/event-stream",
+        ));
+    }
+    Ok(())
+}
+
+/// A request's identity on its way to the server, given up when dropped.
+pub(super) struct Ticket {
+    /// The id that the server sees.
+    pub(super) id: u64,
+    session: Option<Arc<Session>>,
+    place: Option<InFlight>,
+}
+
+impl Ticket {
+    /// What `asking` returns, unless the client stops it first.
+    pub(super) async fn unless_stopped<T>(
+        &self,
+        asking: impl Future<Output = Result<T, upstream::Error>>,
+    ) -> Result<T, upstream::Error> {
+        tokio::select! {
+            biased;
+            answer = asking => answer,
+            () = self.stopped() => Err(upstream::Error::Stopped),
+        }
+    }
+
+    /// Returns when the client cancels the request, or its session ends; never in the modern era, where closing the
+    /// stream cancels.
+    pub(super) async fn stopped(&self) {
+        match &self.place {
+            Some(place) => place.stopped().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The session that the request belongs to.
+    pub(super) fn session(&self) -> Option<&Arc<Session>> {
+        self.session.as_ref()
+    }
+
+    /// Tells the server of a session that nobody waits for the answer any more (MCP 2025-11-25, cancellation).
+    /// In the modern era, closing the stream has said so already.
+    pub(super) fn abandon_after(&self, gateway: &Gateway, permit: &Permit, code: Code) {
+        let Some(session) = self.session.clone().filter(|_| GIVEN_UP.contains(&code)) else {
+            return;
+        };
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"timed out"}}}}"#,
+            self.id
+        );
+        super::legacy::tell_later(gateway, permit, session, body.into());
+    }
+}

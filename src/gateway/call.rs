@@ -1,0 +1,76 @@
+//! One `tools/call`, from top to bottom: the order is the product.
+
+use std::sync::Arc;
+
+use super::{Asked, Entry, Finding, Gateway, list};
+use crate::{
+    approval,
+    audit::Kind,
+    catalog::PinnedTool,
+    deadline::Deadline,
+    policy::Permit,
+    refusal::{Code, Refusal},
+};
+
+/// The longest tool name that is looked for, in bytes.
+const NAME_BYTES: usize = 1024;
+
+/// Judges, records and forwards one call.
+pub(super) async fn call(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    entry: &mut Entry,
+) -> Result<Finding, Refusal> {
+    entry.is(Kind::Call, "tools/call");
+    let deadline = Deadline::after(permit.server().limits.call);
+    let tool = known_tool(gateway, asked, permit, entry, deadline).await?;
+    let consent = approval::consent(permit, &tool)?;
+    let ticket = asked.ticket(gateway)?;
+    let effect = entry.effect(consent).await?;
+    let headers = asked.upstream_headers();
+    let request = asked.request(permit, &headers, &ticket, &effect, deadline);
+    let answered = ticket.unless_stopped(gateway.upstream.call(&tool, request)).await;
+    entry.forwarded(gateway, permit, ticket, answered)
+}
+
+/// The tool that the call names, if this caller is offered it: absent, hidden and unknown look alike.
+async fn known_tool(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    entry: &mut Entry,
+    deadline: Deadline,
+) -> Result<PinnedTool, Refusal> {
+    let params = asked.message.params.as_ref();
+    let name = params.and_then(|params| params.name?.string());
+    let Some(name) = name.filter(|name| !name.is_empty() && name.len() <= NAME_BYTES) else {
+        return Err(Refusal::new(
+            Code::InvalidParams,
+            format!("`params.name` must be a string of 1 to {NAME_BYTES} bytes"),
+        ));
+    };
+    let arguments = params.and_then(|params| params.arguments);
+    if arguments.is_some_and(|arguments| !arguments.is_object()) {
+        return Err(Refusal::new(Code::InvalidParams, "`params.arguments` must be an object"));
+    }
+    entry.record().args_bytes = arguments.map(|arguments| arguments.as_str().len());
+    let pinned = match gateway.shared.catalog.pin(permit, &name) {
+        Some(tool) => Some(tool),
+        None => {
+            list::read_whole(gateway, asked, permit, deadline).await?;
+            gateway.shared.catalog.pin(permit, &name)
+        }
+    };
+    match pinned.filter(|tool| !permit.hidden(tool.name())) {
+        Some(tool) => {
+            entry.record().tool = Some(tool.shared_name());
+            Ok(tool)
+        }
+        None => {
+            entry.record().tool = Some(Arc::from(&*name));
+            let server = &permit.server().name;
+            Err(Refusal::new(Code::ToolUnknown, format!("no tool `{name}` on server `{server}`")))
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `server/discover`: the server's own answer, cut to what is relayed.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Asked, Entry, Finding, Gateway, own};
+use crate::{
+    audit::Kind,
+    deadline::Deadline,
+    egress::Effect,
+    mcp::Revision,
+    policy::Permit,
+    refusal::Refusal,
+    upstream::{Error, Message},
+};
+
+/// Answers one `server/discover`.
+pub(super) async fn discover(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    entry: &mut Entry,
+) -> Result<Finding, Refusal> {
+    entry.is(Kind::Request, "server/discover");
+    entry.admit_read()?;
+    let deadline = Deadline::after(permit.server().limits.call);
+    let ticket = asked.ticket(gateway)?;
+    let headers = asked.upstream_headers();
+    let request = asked.request(permit, &headers, &ticket, &Effect::Read, deadline);
+    let answered = gateway.upstream.ask(request).await;
+    match entry.forwarded(gateway, permit, ticket, answered)? {
+        Finding::Message(message) => cut(permit, message),
+        Finding::Stream(mut messages, _) => cut(permit, messages.only_answer().await?),
+        other => Ok(other),
+    }
+}
+
+#[derive(Deserialize)]
+struct Discovery<'a> {
+    #[serde(borrow, rename = "supportedVersions")]
+    supported_versions: Option<&'a RawValue>,
+    #[serde(borrow)]
+    capabilities: Option<&'a RawValue>,
+}
+
+/// Replaces capabilities and versions; everything else stays as the server wrote it.
+fn cut(permit: &Permit, message: Message) -> Result<Finding, Refusal> {
+    let Some(result) = message.result() else {
+        return Ok(Finding::Message(message));
+    };
+    let discovery: Discovery<'_> = serde_json::from_str(result).map_err(|error| {
+        let server = permit.server().name.clone();
+        Error::Malformed { server, reason: format!("its answer to server/discover: {error}") }.refusal()
+    })?;
+    let capabilities = own::capabilities(discovery.capabilities, own::Listening::No);
+    let versions = format!(r#"["{}"]"#, Revision::MODERN);
+    let edits = [(discovery.capabilities, capabilities), (discovery.supported_versions, versions)];
+    let edits = own::edits(&message, edits);
+    Ok(Finding::Changed { message, edits, session: None })
+}

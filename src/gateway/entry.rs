@@ -1,0 +1,211 @@
+//! The record of one request: opened with it, filled on the way, closed exactly once.
+
+use tokio::time::Instant;
+
+use super::{Finding, Gateway, Proof, asked::Ticket};
+use crate::{
+    approval::Consent,
+    audit::{Intent, Kind, OutcomeKind, Phase, Record, RecordTarget, Recorded},
+    egress::{Destination, Effect},
+    id,
+    policy::Permit,
+    refusal::{Code, Fault, Refusal},
+    upstream::{Answer, Answered, Error, Message},
+};
+
+/// A request's record while the request lasts. Dropped unclosed, it says that the caller went away.
+pub(super) struct Entry {
+    gateway: Gateway,
+    record: Record,
+    started: Instant,
+    sent: Option<Instant>,
+    intended: bool,
+    open: bool,
+}
+
+/// How a request ended.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    code: Option<Code>,
+    refused: bool,
+    bytes: Option<usize>,
+    is_error: Option<bool>,
+}
+
+impl Ending {
+    /// It was answered by Tollgate itself.
+    pub(super) fn answered() -> Self {
+        Self::default()
+    }
+
+    /// The server answered it.
+    pub(super) fn with(message: &Message) -> Self {
+        Self {
+            bytes: Some(message.len()),
+            is_error: Some(message.is_error()),
+            ..Self::default()
+        }
+    }
+
+    /// It was refused, or failed.
+    pub(super) fn without(refusal: &Refusal) -> Self {
+        Self {
+            code: Some(refusal.code),
+            refused: refusal.code.fault() != Fault::Upstream && refusal.code != Code::Cancelled,
+            ..Self::default()
+        }
+    }
+
+    /// The client stopped it.
+    pub(super) fn stopped() -> Self {
+        Self { code: Some(Code::Cancelled), ..Self::default() }
+    }
+
+    fn outcome(&self) -> OutcomeKind {
+        match self.code {
+            None => OutcomeKind::Allowed,
+            Some(_) if self.refused => OutcomeKind::Refused,
+            Some(_) => OutcomeKind::Failed,
+        }
+    }
+}
+
+impl Entry {
+    /// Opens the record of the request that `template` describes.
+    pub(super) fn open(gateway: &Gateway, template: Record, started: Instant) -> Self {
+        Self {
+            gateway: gateway.clone(),
+            record: template,
+            started,
+            sent: None,
+            intended: false,
+            open: true,
+        }
+    }
+
+    /// What is known so far.
+    pub(super) fn record(&mut self) -> &mut Record {
+        &mut self.record
+    }
+
+    /// Says what kind of request it turned out to be.
+    pub(super) fn is(&mut self, kind: Kind, method: &'static str) {
+        self.record.kind = kind;
+        self.record.method = Some(method.into());
+    }
+
+    /// A read goes on only while records are kept, unless the operator said otherwise.
+    pub(super) fn admit_read(&mut self) -> Result<(), Refusal> {
+        self.sent = Some(Instant::now());
+        Ok(self.gateway.shared.journal.admit_read()?)
+    }
+
+    /// What a call that has consent may do: an effect only once its intent is on disk.
+    pub(super) async fn effect(&mut self, consent: Consent) -> Result<Effect, Refusal> {
+        if consent.is_effect() {
+            return Ok(Effect::Write(self.intend().await?));
+        }
+        self.admit_read()?;
+        Ok(Effect::Read)
+    }
+
+    /// On disk when this returns.
+    async fn intend(&mut self) -> Result<Recorded<Intent>, Refusal> {
+        let intent = self.record.clone();
+        let recorded = self.gateway.shared.journal.intent(intent).await?;
+        self.record.id = id::ordered(self.gateway.shared.clock.now());
+        self.intended = true;
+        self.sent = Some(Instant::now());
+        Ok(recorded)
+    }
+
+    /// Notes what came of a forwarded request. One that was given up is cancelled at the server too.
+    pub(super) fn forwarded(
+        &mut self,
+        gateway: &Gateway,
+        permit: &Permit,
+        ticket: Ticket,
+        answered: Result<Answered, Error>,
+    ) -> Result<Finding, Refusal> {
+        match answered {
+            Ok(Answered { answer, destination }) => {
+                self.went_to(&destination);
+                Ok(match answer {
+                    Answer::Whole(message) => Finding::Message(message),
+                    Answer::Stream(messages) => Finding::Stream(messages, ticket),
+                })
+            }
+            Err(error) => {
+                if let Error::Egress { destination: Some(destination), .. } = &error {
+                    self.went_to(destination);
+                }
+                let refusal = error.refusal();
+                ticket.abandon_after(gateway, permit, refusal.code);
+                Err(refusal)
+            }
+        }
+    }
+
+    fn went_to(&mut self, destination: &Destination) {
+        self.record.target = Some(RecordTarget {
+            host: destination.host.clone(),
+            port: destination.port,
+            addresses: destination.addresses.clone(),
+            pinned: destination.pinned,
+        });
+    }
+
+    /// Closes the record: on disk before this returns if there was a side effect, else queued.
+    pub(super) async fn close(&mut self, ending: Ending) -> Result<Proof, Refusal> {
+        if !self.intended {
+            return self.close_queued(ending);
+        }
+        let record = self.finish(ending);
+        let kept = self.gateway.shared.journal.outcome(record).await;
+        kept.map(Proof::Durable).map_err(|_| {
+            Refusal::new(
+                Code::RecordUnavailable,
+                "the call was made and may have taken effect, but its outcome could not be recorded",
+            )
+        })
+    }
+
+    /// Closes the record of what had no side effect.
+    pub(super) fn close_queued(&mut self, ending: Ending) -> Result<Proof, Refusal> {
+        let refused = ending.refused;
+        let record = self.finish(ending);
+        let journal = &self.gateway.shared.journal;
+        let kept = if refused { journal.queue(record) } else { journal.read(record) };
+        Ok(Proof::Queued(kept?))
+    }
+
+    fn finish(&mut self, ending: Ending) -> Record {
+        self.open = false;
+        let mut record = self.record.clone();
+        let phase = if ending.refused && !self.intended { Phase::Decision } else { Phase::Outcome };
+        record.phase = phase;
+        record.outcome = Some(ending.outcome());
+        record.code = ending.code;
+        record.result_bytes = ending.bytes;
+        record.result_is_error = ending.is_error;
+        record.took = Some(self.started.elapsed());
+        record.took_upstream = self.sent.filter(|_| record.target.is_some()).map(|sent| sent.elapsed());
+        self.gateway.shared.metrics.call(
+            ending.outcome().as_str(),
+            ending.code.map(Code::as_str),
+            self.started.elapsed(),
+        );
+        record
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if self.open {
+            let gone = Refusal::new(Code::ClientGone, "the caller went away");
+            let ending = Ending { refused: false, ..Ending::without(&gone) };
+            // Nobody is left to be told that the record could not be kept; the journal's own gauge tells the operator.
+            let _ = self.close_queued(ending);
+        }
+    }
+}

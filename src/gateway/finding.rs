@@ -1,0 +1,136 @@
+//! What the pipeline found, and how it becomes a reply whose record is kept.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode};
+
+use super::{
+    Asked, Entry, Gateway, Proof, ReplyBody,
+    asked::Ticket,
+    entry::Ending,
+    relay::Relay,
+    reply,
+};
+use crate::{
+    mcp::{self, Era, Rejection, headers},
+    policy::Permit,
+    refusal::{Code, Refusal},
+    upstream::{Edit, Error, Message, Messages},
+};
+
+/// An answer to a message, before it is recorded and written.
+pub(super) enum Finding {
+    /// The server's own, under the caller's id.
+    Message(Message),
+    /// The server's, cut to what is offered; perhaps with the session that it opens.
+    Changed { message: Message, edits: Vec<Edit>, session: Option<HeaderValue> },
+    /// A stream that ends with the server's answer.
+    Stream(Messages, Ticket),
+    /// An empty result of our own.
+    Empty,
+    /// A notification was taken.
+    Accepted,
+}
+
+impl Finding {
+    /// Records the end of the request and writes the reply; a stream does both when it ends.
+    pub(super) async fn reply(
+        self,
+        gateway: &Gateway,
+        asked: &Asked<'_>,
+        permit: &Permit,
+        mut entry: Entry,
+    ) -> Response<ReplyBody> {
+        let whole = |text: Bytes| [text, Bytes::new(), Bytes::new()];
+        let (status, ending, pieces, session) = match self {
+            Self::Stream(messages, ticket) => {
+                let relay = Relay::new(gateway, asked, permit, entry, messages, ticket);
+                return reply::events(relay.events());
+            }
+            Self::Message(message) => {
+                if let Err(refusal) = acceptable(permit, &message) {
+                    return refused(entry, asked, refusal).await;
+                }
+                (message_status(asked.era, &message), Ending::with(&message), message.with_id(&asked.id), None)
+            }
+            Self::Changed { message, edits, session } => {
+                let text = message.edited(&asked.id, &edits);
+                (StatusCode::OK, Ending::with(&message), whole(text), session)
+            }
+            Self::Empty => {
+                let text = mcp::reply::empty(asked.era, asked.id_text().unwrap_or("null"));
+                (StatusCode::OK, Ending::answered(), whole(text), None)
+            }
+            Self::Accepted => return accepted(asked, entry).await,
+        };
+        match entry.close(ending).await {
+            Ok(proof) => {
+                let mut reply = reply::json(status, pieces, proof);
+                if let Some(session) = session {
+                    reply.headers_mut().insert(headers::SESSION_ID, session);
+                }
+                reply
+            }
+            Err(refusal) => unkept(asked.era, asked.method, asked.rejection(refusal)),
+        }
+    }
+}
+
+/// Whether an answer may go on: one that asks for input may not, since nothing of the kind was offered.
+pub(super) fn acceptable(permit: &Permit, message: &Message) -> Result<(), Refusal> {
+    if !message.wants_input() {
+        return Ok(());
+    }
+    let reason = "it asks for input, which was not offered to it".to_owned();
+    Err(Error::Malformed { server: permit.server().name.clone(), reason }.refusal())
+}
+
+/// The reply to a message that is refused.
+pub(super) async fn refused(mut entry: Entry, asked: &Asked<'_>, refusal: Refusal) -> Response<ReplyBody> {
+    if refusal.code == Code::Cancelled {
+        return stopped(entry).await;
+    }
+    let rejection = &asked.rejection(refusal);
+    match entry.close(Ending::without(&rejection.refusal)).await {
+        Ok(proof) => rejected(asked.era, asked.method, rejection, proof),
+        Err(refusal) => unkept(asked.era, asked.method, asked.rejection(refusal)),
+    }
+}
+
+/// The reply to a request that was not understood, or whose caller may not use the server.
+pub(super) fn unread(mut entry: Entry, era: Era, rejection: &Rejection) -> Response<ReplyBody> {
+    match entry.close_queued(Ending::without(&rejection.refusal)) {
+        Ok(proof) => rejected(era, None, rejection, proof),
+        Err(refusal) => unkept(era, None, Rejection::from(refusal).with_id(rejection.id.as_deref())),
+    }
+}
+
+fn rejected(era: Era, method: Option<mcp::Method>, rejection: &Rejection, proof: Proof) -> Response<ReplyBody> {
+    let (status, body) = mcp::reply::refused(era, method, rejection);
+    reply::json(status, [body, Bytes::new(), Bytes::new()], proof)
+}
+
+/// The one reply without a record: it says that records cannot be kept.
+pub(super) fn unkept(era: Era, method: Option<mcp::Method>, rejection: Rejection) -> Response<ReplyBody> {
+    rejected(era, method, &rejection, Proof::Impossible)
+}
+
+async fn accepted(asked: &Asked<'_>, mut entry: Entry) -> Response<ReplyBody> {
+    match entry.close(Ending::answered()).await {
+        Ok(proof) => reply::bare(StatusCode::ACCEPTED, proof),
+        Err(refusal) => unkept(asked.era, asked.method, refusal.into()),
+    }
+}
+
+/// The client cancelled the request: its stream ends without an answer (MCP 2025-11-25, cancellation).
+async fn stopped(mut entry: Entry) -> Response<ReplyBody> {
+    drop(entry.close(Ending::stopped()).await);
+    reply::events(futures_util::stream::empty())
+}
+
+/// Servers say by the status what kind of error it is, which only modern clients read.
+fn message_status(era: Era, message: &Message) -> StatusCode {
+    match era {
+        Era::Modern if message.status.is_client_error() => message.status,
+        Era::Modern | Era::Legacy => StatusCode::OK,
+    }
+}

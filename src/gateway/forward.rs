@@ -1,0 +1,103 @@
+//! What of a request goes on to the server: the same bytes, under our own id, offering only what is relayed.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
+
+use crate::mcp::{
+    Envelope, Revision,
+    envelope::splice,
+    headers::{METHOD, NAME, PROTOCOL_VERSION},
+};
+
+/// Headers that mirror annotated arguments (MCP 2026-07-28, transports); intermediaries pass them on.
+const PARAM_PREFIX: &str = "mcp-param-";
+
+/// The request's body for the server: its id replaced by `id`, which is unique on every server, so that two callers
+/// with equal ids can never be taken for one another.
+pub(super) fn body(message: &Envelope<'_>, body: &Bytes, id: u64) -> Bytes {
+    let mut buffer = itoa::Buffer::new();
+    let mut edits: Vec<(Range<usize>, &[u8])> = Vec::with_capacity(4);
+    if let Some(own) = message.id {
+        edits.push((own.part().range(), buffer.format(id).as_bytes()));
+    }
+    if let Some(meta) = message.meta() {
+        // What cannot be relayed is not offered to the server.
+        edits.extend(meta.client_capabilities.map(|part| (part.range(), &b"{}"[..])));
+        // Tollgate's own keys are between the agent and Tollgate.
+        edits.extend(meta.own.iter().map(|(_, part)| (part.range(), &b"null"[..])));
+    }
+    edits.sort_by_key(|(range, _)| range.start);
+    splice(body, &edits).into()
+}
+
+/// The headers of a modern request: built anew, so that nothing else of the caller's goes along.
+pub(super) fn headers(message: &Envelope<'_>, from: &HeaderMap) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(8);
+    headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(Revision::MODERN.as_str()));
+    // Held against the body already, so the caller's own spelling is the right one.
+    if let Some(method) = from.get(METHOD) {
+        headers.insert(METHOD, method.clone());
+    }
+    if let (Some(name), Some(_)) = (from.get(NAME), crate::mcp::headers::mirrored_name(message)) {
+        headers.insert(NAME, name.clone());
+    }
+    for (name, value) in from {
+        if name.as_str().starts_with(PARAM_PREFIX) {
+            headers.append(name.clone(), value.clone());
+        }
+    }
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forwarded(text: &'static str, id: u64) -> String {
+        let message = Envelope::inbound(text.as_bytes()).expect("a valid message");
+        let out = body(&message, &Bytes::from_static(text.as_bytes()), id);
+        String::from_utf8(out.to_vec()).expect("UTF-8")
+    }
+
+    #[test]
+    fn only_the_id_changes() {
+        assert_eq!(
+            forwarded(r#"{ "id":"a\u0062", "jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":{"n":1.50,"big":18446744073709551615}},"x":[1 ,2]}"#, 7),
+            r#"{ "id":7, "jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":{"n":1.50,"big":18446744073709551615}},"x":[1 ,2]}"#
+        );
+    }
+
+    #[test]
+    fn what_is_not_relayed_is_not_offered() {
+        assert_eq!(
+            forwarded(r#"{"jsonrpc":"2.0","method":"tools/list","params":{"_meta":{"io.tollgate/turn":"t1","io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"k":1}},"id":1}"#, 70),
+            r#"{"jsonrpc":"2.0","method":"tools/list","params":{"_meta":{"io.tollgate/turn":null,"io.modelcontextprotocol/clientCapabilities":{},"k":1}},"id":70}"#
+        );
+    }
+
+    #[test]
+    fn only_protocol_headers_go_on() {
+        let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}"#;
+        let message = Envelope::inbound(text).expect("a valid message");
+        let mut from = HeaderMap::new();
+        for (name, value) in [
+            ("authorization", "Bearer tg_secret"),
+            ("cookie", "a=b"),
+            ("mcp-session-id", "s"),
+            ("tollgate-conversation", "c"),
+            ("forwarded", "for=1"),
+            ("x-forwarded-for", "1.1.1.1"),
+            ("baggage", "k=v"),
+            ("traceparent", "00-0-0-0"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "x"),
+            ("mcp-param-region", "eu"),
+        ] {
+            from.insert(http::HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        let names: Vec<_> = headers(&message, &from).keys().map(|name| name.as_str().to_owned()).collect();
+        assert_eq!(names, ["mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-region"]);
+    }
+}

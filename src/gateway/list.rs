@@ -1,0 +1,106 @@
+//! `tools/list`: the server's own page, less what is hidden; and the whole list, read to find a tool.
+
+use std::sync::Arc;
+
+use super::{Asked, Entry, Finding, Gateway, own};
+use crate::{
+    audit::Kind,
+    catalog::MAX_TOOLS,
+    deadline::Deadline,
+    egress::Effect,
+    policy::Permit,
+    refusal::{Code, Refusal},
+    upstream::{Answer, Edit, Error, Message, Request},
+};
+
+/// Pages of one list at most.
+const MAX_PAGES: usize = 256;
+
+/// Answers one `tools/list`.
+pub(super) async fn list(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    entry: &mut Entry,
+) -> Result<Finding, Refusal> {
+    entry.is(Kind::List, "tools/list");
+    entry.admit_read()?;
+    let deadline = Deadline::after(permit.server().limits.call);
+    let ticket = asked.ticket(gateway)?;
+    let headers = asked.upstream_headers();
+    let request = asked.request(permit, &headers, &ticket, &Effect::Read, deadline);
+    let answered = ticket.unless_stopped(gateway.upstream.ask(request)).await;
+    match entry.forwarded(gateway, permit, ticket, answered)? {
+        Finding::Message(message) => offer(gateway, permit, message),
+        Finding::Stream(mut messages, _) => offer(gateway, permit, messages.only_answer().await?),
+        other => Ok(other),
+    }
+}
+
+/// Learns a page and takes hidden tools out of it; a page without any goes on byte for byte.
+fn offer(gateway: &Gateway, permit: &Permit, message: Message) -> Result<Finding, Refusal> {
+    let Some(page) = message.page(MAX_TOOLS)? else {
+        return Ok(Finding::Message(message));
+    };
+    gateway.shared.catalog.learn(permit, page.tools.iter().map(|tool| &*tool.name))?;
+    let Some(kept) = page.filtered(|tool| !permit.hidden(&tool.name)) else {
+        return Ok(Finding::Message(message));
+    };
+    let text = String::from_utf8_lossy(&kept).into_owned();
+    let edits = vec![Edit { place: page.range(), text }];
+    Ok(Finding::Changed { message, edits, session: None })
+}
+
+/// Reads all pages of the list, unless another call has just done so.
+pub(super) async fn read_whole(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    deadline: Deadline,
+) -> Result<(), Refusal> {
+    let Some(turn) = gateway.shared.catalog.turn(permit).await else {
+        return Ok(());
+    };
+    let mut names: Vec<Arc<str>> = Vec::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..MAX_PAGES {
+        let message = read_one(gateway, asked, permit, cursor.as_deref(), deadline).await?;
+        let Some(page) = message.page(MAX_TOOLS)? else {
+            let server = permit.server().name.clone();
+            let reason = "it answered tools/list with an error".to_owned();
+            return Err(Error::Malformed { server, reason }.into());
+        };
+        names.extend(page.tools.iter().map(|tool| Arc::from(&*tool.name)));
+        cursor = page.next_cursor.map(|cursor| cursor.as_str().to_owned());
+        if cursor.is_none() {
+            return Ok(turn.finish(names)?);
+        }
+    }
+    Err(Refusal::new(
+        Code::CatalogTooLarge,
+        format!("server `{}` offers more than {MAX_PAGES} pages of tools", permit.server().name),
+    ))
+}
+
+async fn read_one(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    cursor: Option<&str>,
+    deadline: Deadline,
+) -> Result<Message, Refusal> {
+    let id = gateway.upstream.next_id();
+    let headers = own::headers(asked.era, "tools/list");
+    let request = Request {
+        permit,
+        wire: asked.wire(&headers),
+        body: own::list_body(asked.era, id, cursor),
+        id,
+        effect: &Effect::Read,
+        deadline,
+    };
+    match gateway.upstream.ask(request).await?.answer {
+        Answer::Whole(message) => Ok(message),
+        Answer::Stream(mut messages) => Ok(messages.only_answer().await?),
+    }
+}

@@ -1,0 +1,153 @@
+//! A server's stream on its way to the caller: event by event, and its answer only once it is recorded.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, stream};
+
+use super::{Asked, Entry, Gateway, Proof, asked::Ticket, entry::Ending, finding, server_request};
+use crate::{
+    mcp::{Era, Method, Rejection, reply, sse},
+    policy::Permit,
+    refusal::Refusal,
+    upstream::{Item, Message, Messages},
+};
+
+/// A comment is sent after so long without an event, so that nothing in between takes the stream for dead.
+pub(super) const QUIET: Duration = Duration::from_secs(15);
+
+/// What servers may tell a caller while it waits.
+const RELAYED: [&str; 3] = [
+    "notifications/progress",
+    "notifications/cancelled",
+    "notifications/tools/list_changed",
+];
+
+/// Whether a server's notification goes on to the caller. Others belong to features that are not offered.
+pub(super) fn relayed(method: &str) -> bool {
+    RELAYED.contains(&method)
+}
+
+/// Everything that a relayed stream holds on to until it ends.
+pub(super) struct Relay {
+    gateway: Gateway,
+    permit: Permit,
+    entry: Entry,
+    messages: Messages,
+    ticket: Ticket,
+    caller: Caller,
+    over: bool,
+}
+
+/// What the caller's answer needs of its request.
+struct Caller {
+    id: Bytes,
+    era: Era,
+    method: Option<Method>,
+}
+
+impl Relay {
+    pub(super) fn new(
+        gateway: &Gateway,
+        asked: &Asked<'_>,
+        permit: &Permit,
+        entry: Entry,
+        messages: Messages,
+        ticket: Ticket,
+    ) -> Self {
+        Self {
+            gateway: gateway.clone(),
+            permit: permit.clone(),
+            entry,
+            messages,
+            ticket,
+            caller: Caller { id: asked.id.clone(), era: asked.era, method: asked.method },
+            over: false,
+        }
+    }
+
+    /// The caller's stream. Events that came together leave together.
+    pub(super) fn events(self) -> impl Stream<Item = Bytes> + Send {
+        stream::unfold(self, async |mut relay| {
+            let bytes = relay.next().await?;
+            Some((bytes, relay))
+        })
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.over {
+            return None;
+        }
+        let waited = tokio::select! {
+            biased;
+            waited = self.messages.wait() => waited,
+            () = self.ticket.stopped() => return self.stop().await,
+            () = tokio::time::sleep(QUIET) => return Some(sse::KEEP_ALIVE),
+        };
+        match waited {
+            Ok(_) => self.forward().await,
+            Err(error) => {
+                let refusal = error.refusal();
+                self.ticket.abandon_after(&self.gateway, &self.permit, refusal.code);
+                Some(self.fail(&refusal, BytesMut::new()).await)
+            }
+        }
+    }
+
+    async fn forward(&mut self) -> Option<Bytes> {
+        let mut out = BytesMut::new();
+        while let Some(item) = self.messages.take() {
+            match item {
+                Item::Notification { method, text } if relayed(&method) => sse::encode(&mut out, &[&text]),
+                Item::Notification { .. } => {}
+                Item::Request { method, id } => server_request::answer(&self.gateway, &self.permit, self.ticket.session(), &method, &id),
+                Item::Answer(message) => return Some(self.finish(&message, out).await),
+            }
+        }
+        // A stream without an event in it would end the caller's; a comment says nothing and keeps it.
+        Some(if out.is_empty() { sse::KEEP_ALIVE } else { out.freeze() })
+    }
+
+    async fn finish(&mut self, message: &Message, mut out: BytesMut) -> Bytes {
+        if let Err(refusal) = finding::acceptable(&self.permit, message) {
+            return self.fail(&refusal, out).await;
+        }
+        self.over = true;
+        match self.entry.close(Ending::with(message)).await {
+            Ok(proof) => last(&message.with_id(&self.caller.id), out, proof),
+            Err(refusal) => {
+                self.encode_refusal(&refusal, &mut out);
+                out.freeze()
+            }
+        }
+    }
+
+    async fn fail(&mut self, refusal: &Refusal, mut out: BytesMut) -> Bytes {
+        self.over = true;
+        let closed = self.entry.close(Ending::without(refusal)).await;
+        self.encode_refusal(closed.as_ref().err().unwrap_or(refusal), &mut out);
+        out.freeze()
+    }
+
+    /// The client stopped the request: it wants no answer (MCP 2025-11-25, cancellation).
+    async fn stop(&mut self) -> Option<Bytes> {
+        self.over = true;
+        // Nothing is sent that would have to wait for the record.
+        drop(self.entry.close(Ending::stopped()).await);
+        None
+    }
+
+    fn encode_refusal(&self, refusal: &Refusal, out: &mut BytesMut) {
+        let id = std::str::from_utf8(&self.caller.id).ok();
+        let rejection = Rejection::from(refusal.clone()).with_id(id);
+        let (_, body) = reply::refused(self.caller.era, self.caller.method, &rejection);
+        sse::encode(out, &[&body]);
+    }
+}
+
+/// The event that ends a stream.
+fn last(pieces: &[Bytes; 3], mut out: BytesMut, _proof: Proof) -> Bytes {
+    let [head, id, tail] = pieces;
+    sse::encode(&mut out, &[head, id, tail]);
+    out.freeze()
+}

@@ -1,0 +1,266 @@
+//! Sessions of the older protocol: who may use one, what runs in it, when it ends.
+//!
+//! A session id finds a session, it never admits anyone: the caller proves itself on every request, and a session
+//! answers only to the subject, the evidence and the server that it was opened with.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use dashmap::DashMap;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    id,
+    policy::Server,
+    refusal::{Code, Refusal},
+    subject::Subject,
+    upstream,
+};
+
+/// Sessions of one owner at most.
+const PER_OWNER: usize = 4_096;
+/// Sessions in all at most.
+const IN_ALL: usize = 65_536;
+/// A session without a request for so long is over.
+const IDLE: Duration = Duration::from_secs(60 * 60);
+/// How often idle sessions are looked for, at most.
+const SWEEP: Duration = Duration::from_secs(60);
+/// Requests in flight in one session at most.
+const IN_FLIGHT: usize = 256;
+
+/// Every open session, shared by all workers.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    open: DashMap<Arc<str>, Arc<Session>>,
+    swept: Mutex<Instant>,
+}
+
+/// One session: the client's side, and the upstream's side that it alone uses.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) id: Arc<str>,
+    pub(super) upstream: upstream::Session,
+    subject: Arc<Subject>,
+    server: Arc<Server>,
+    running: Mutex<HashMap<Bytes, Running>>,
+    touched: Mutex<Instant>,
+    listening: AtomicBool,
+    ended: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Running {
+    upstream_id: u64,
+    stop: CancellationToken,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self {
+            open: DashMap::new(),
+            swept: Mutex::new(Instant::now()),
+        }
+    }
+}
+
+impl Sessions {
+    /// Whether another session may be opened for `subject`; asked before the upstream is.
+    pub(super) fn admit(&self, subject: &Subject) -> Result<(), Refusal> {
+        self.sweep();
+        let owned = || {
+            self.open
+                .iter()
+                .filter(|session| session.subject.owner() == subject.owner())
+                .take(PER_OWNER)
+                .count()
+        };
+        // Counting is for the rare case: an owner cannot have more than there are.
+        if self.open.len() >= IN_ALL || (self.open.len() >= PER_OWNER && owned() >= PER_OWNER) {
+            return Err(Refusal::new(
+                Code::SessionLimit,
+                format!("{PER_OWNER} sessions of this user, or {IN_ALL} in all, are open"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Opens a session under an id that was never used.
+    pub(super) fn open(
+        &self,
+        subject: &Subject,
+        server: Arc<Server>,
+        upstream: upstream::Session,
+    ) -> Arc<Session> {
+        let label = format!("session-{}", id::hex(&id::random::<8>()));
+        let subject = Arc::new(Subject { conversation: Some(label.into()), ..subject.clone() });
+        let session = Arc::new(Session {
+            id: id::token().into(),
+            upstream,
+            subject,
+            server,
+            running: Mutex::default(),
+            touched: Mutex::new(Instant::now()),
+            listening: AtomicBool::new(false),
+            ended: CancellationToken::new(),
+        });
+        self.open.insert(session.id.clone(), session.clone());
+        session
+    }
+
+    /// The session of this id, if it is `subject`'s, for `server`, and was opened with the same evidence.
+    /// Foreign and unknown ids are answered alike.
+    pub(super) fn find(
+        &self,
+        id: &str,
+        subject: &Subject,
+        server: &Server,
+    ) -> Result<Arc<Session>, Refusal> {
+        self.open
+            .get(id)
+            .map(|session| session.clone())
+            .filter(|session| session.is_of(subject, server) && !session.expired())
+            .inspect(|session| session.touch())
+            .ok_or_else(|| Refusal::new(Code::SessionUnknown, "no such session"))
+    }
+
+    /// Ends a session; its id stays dead.
+    pub(super) fn end(&self, session: &Session) {
+        session.ended.cancel();
+        self.open.remove(&session.id);
+    }
+
+    /// How many are open.
+    pub(super) fn count(&self) -> usize {
+        self.open.len()
+    }
+
+    fn sweep(&self) {
+        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        if swept.elapsed() < SWEEP {
+            return;
+        }
+        *swept = Instant::now();
+        drop(swept);
+        self.open.retain(|_, session| {
+            let expired = session.expired();
+            if expired {
+                session.ended.cancel();
+            }
+            !expired
+        });
+    }
+}
+
+impl Session {
+    /// Takes a request into the session. Ids in flight are unique (MCP 2025-11-25, requests).
+    pub(super) fn begin(self: &Arc<Self>, id: Bytes, upstream_id: u64) -> Result<InFlight, Refusal> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.len() >= IN_FLIGHT {
+            return Err(Refusal::new(
+                Code::SessionLimit,
+                format!("{IN_FLIGHT} requests of this session are in flight"),
+            ));
+        }
+        if running.contains_key(&id) {
+            return Err(Refusal::new(
+                Code::DuplicateId,
+                "another request with this id is in flight",
+            ));
+        }
+        let stop = self.ended.child_token();
+        running.insert(id.clone(), Running { upstream_id, stop: stop.clone() });
+        Ok(InFlight { session: self.clone(), id, stop })
+    }
+
+    /// Stops the request of this id, and tells under which id the upstream knows it.
+    pub(super) fn cancel(&self, id: &[u8]) -> Option<u64> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = running.get(id)?;
+        running.stop.cancel();
+        Some(running.upstream_id)
+    }
+
+    /// Takes the one place for a listening stream; `None` while it is taken.
+    pub(super) fn listen(self: &Arc<Self>) -> Option<Listening> {
+        let free = !self.listening.swap(true, Ordering::AcqRel);
+        free.then(|| Listening {
+            session: self.clone(),
+            ended: self.ended.clone(),
+        })
+    }
+
+    /// The subject, in the conversation that the session is where the caller names none.
+    pub(super) fn subject(&self) -> &Arc<Subject> {
+        &self.subject
+    }
+
+    fn is_of(&self, subject: &Subject, server: &Server) -> bool {
+        self.subject.tenant == subject.tenant
+            && self.subject.user == subject.user
+            && self.subject.agent == subject.agent
+            && self.subject.evidence == subject.evidence
+            && self.server.name == server.name
+            && self.server.target == server.target
+            && self.server.path == server.path
+    }
+
+    fn touch(&self) {
+        *self.touched.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// A session whose stream is open is in use, however long nothing is asked.
+    fn expired(&self) -> bool {
+        let touched = *self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        touched.elapsed() >= IDLE && !self.listening.load(Ordering::Relaxed)
+    }
+}
+
+/// A request's place in its session, given up when dropped.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    session: Arc<Session>,
+    id: Bytes,
+    stop: CancellationToken,
+}
+
+impl InFlight {
+    /// Returns when the client cancelled the request, or its session ended.
+    pub(super) async fn stopped(&self) {
+        self.stop.cancelled().await;
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let mut running = self.session.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.remove(&self.id);
+    }
+}
+
+/// The listening stream's place in its session, given up when dropped.
+#[derive(Debug)]
+pub(super) struct Listening {
+    session: Arc<Session>,
+    ended: CancellationToken,
+}
+
+impl Listening {
+    /// Returns when the session ended.
+    pub(super) async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.session.listening.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,178 @@
+use std::{
+    collections::HashMap,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use super::*;
+use crate::{policy::Key, refusal::Code, subject::Scopes};
+use sha2::{Digest, Sha256};
+
+const NOW: SystemTime = UNIX_EPOCH;
+
+struct Fixed(SystemTime);
+
+impl Clock for Fixed {
+    fn now(&self) -> SystemTime {
+        self.0
+    }
+}
+
+fn key() -> Key {
+    Key {
+        agent: "ci".into(),
+        tenant: "default".into(),
+        user: "alice".into(),
+        groups: Arc::new(["eng".into()]),
+        scopes: Scopes::CALL,
+        may_act_for: Vec::new(),
+        may_assert_groups: false,
+        expires: None,
+    }
+}
+
+fn app_key() -> Key {
+    Key {
+        scopes: Scopes {
+            act_for: true,
+            ..Scopes::CALL
+        },
+        may_act_for: vec!["bob".into()],
+        ..key()
+    }
+}
+
+fn identify(key: Key, headers: &[(&'static str, &str)]) -> Result<Caller, Error> {
+    let policy = Snapshot {
+        keys: HashMap::from([(Sha256::digest("tg_one").into(), Arc::new(key))]),
+        ..Snapshot::default()
+    };
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        map.append(*name, value.parse().unwrap());
+    }
+    Identity::keys(Arc::new(Fixed(NOW))).identify(&map, &policy)
+}
+
+fn code(result: Result<Caller, Error>) -> Code {
+    result.unwrap_err().code()
+}
+
+#[test]
+fn a_key_names_its_caller() {
+    let caller = identify(key(), &[("authorization", "bearer tg_one")]).unwrap();
+    assert_eq!((&*caller.agent, &*caller.user), ("ci", "alice"));
+    assert_eq!(&*caller.groups, &["eng".into()]);
+    assert_eq!(caller.acting, None);
+    assert_eq!(&*caller.evidence, "key:a95e5472b4168973");
+    assert_eq!(caller.conversation, None);
+}
+
+#[test]
+fn evidence_that_fails_is_refused() {
+    assert_eq!(code(identify(key(), &[])), Code::EvidenceMissing);
+    let bearer = |text| code(identify(key(), &[("authorization", text)]));
+    assert_eq!(bearer("Bearer tg_two"), Code::EvidenceInvalid);
+    assert_eq!(bearer("Bearer other"), Code::EvidenceInvalid);
+    assert_eq!(bearer("Basic dGdfb25l"), Code::EvidenceInvalid);
+    assert_eq!(bearer("Bearer"), Code::EvidenceInvalid);
+    assert_eq!(bearer("Bearer tg_o ne"), Code::EvidenceInvalid);
+    let twice = [("authorization", "Bearer tg_one"); 2];
+    assert_eq!(identify(key(), &twice).unwrap_err(), Error::Doubled);
+}
+
+#[test]
+fn a_key_stops_at_the_instant_it_expires() {
+    let until = |end| Key {
+        expires: Some(end),
+        ..key()
+    };
+    let one = [("authorization", "Bearer tg_one")];
+    assert_eq!(code(identify(until(NOW), &one)), Code::EvidenceExpired);
+    assert!(identify(until(NOW + Duration::from_nanos(1)), &one).is_ok());
+}
+
+#[test]
+fn a_key_without_the_call_scope_does_not_call() {
+    let vouch = Key {
+        scopes: Scopes {
+            vouch: true,
+            ..Scopes::default()
+        },
+        ..key()
+    };
+    let refused = identify(vouch, &[("authorization", "Bearer tg_one")]);
+    assert_eq!(code(refused), Code::ScopeMissing);
+}
+
+#[test]
+fn an_app_key_acts_for_the_users_it_names() {
+    let one = ("authorization", "Bearer tg_one");
+    let caller = identify(app_key(), &[one, ("tollgate-user", "bob")]).unwrap();
+    assert_eq!(&*caller.user, "bob");
+    assert!(caller.groups.is_empty(), "the key's groups stay its own");
+    assert_eq!(caller.acting.as_deref(), Some("key:a95e5472b4168973"));
+
+    let refused =
+        |key, more: &[(&'static str, &str)]| code(identify(key, &[&[one], more].concat()));
+    assert_eq!(
+        refused(app_key(), &[("tollgate-user", "eve")]),
+        Code::ActingRefused
+    );
+    assert_eq!(
+        refused(key(), &[("tollgate-user", "bob")]),
+        Code::ActingRefused
+    );
+    assert_eq!(
+        refused(app_key(), &[("tollgate-groups", "a")]),
+        Code::ActingRefused
+    );
+    let asserting = [("tollgate-user", "bob"), ("tollgate-groups", "eng, ops")];
+    assert_eq!(refused(app_key(), &asserting), Code::ActingRefused);
+    let twice = [("tollgate-user", "bob"), ("tollgate-user", "bob")];
+    assert_eq!(refused(app_key(), &twice), Code::HeaderDuplicate);
+
+    let may = Key {
+        may_act_for: vec!["*".into()],
+        may_assert_groups: true,
+        ..app_key()
+    };
+    let caller = identify(may, &[&[one], &asserting[..]].concat()).unwrap();
+    assert_eq!(&*caller.groups, &["eng".into(), "ops".into()]);
+}
+
+#[test]
+fn conversation_and_turn_are_short_visible_and_single() {
+    let with = |more: &[(&'static str, &str)]| {
+        identify(
+            key(),
+            &[&[("authorization", "Bearer tg_one")], more].concat(),
+        )
+    };
+    let caller = with(&[("tollgate-conversation", "c-1"), ("tollgate-turn", "7")]).unwrap();
+    assert_eq!(caller.conversation.as_deref(), Some("c-1"));
+    assert_eq!(caller.turn.as_deref(), Some("7"));
+    assert_eq!(code(with(&[("tollgate-turn", "a b")])), Code::BadHead);
+    assert_eq!(code(with(&[("tollgate-turn", "")])), Code::BadHead);
+    assert_eq!(
+        code(with(&[("tollgate-turn", &"x".repeat(129))])),
+        Code::BadHead
+    );
+    assert_eq!(
+        code(with(&[("tollgate-turn", "1"), ("tollgate-turn", "1")])),
+        Code::HeaderDuplicate
+    );
+}
+
+#[test]
+fn the_local_user_needs_no_credential_and_takes_none() {
+    let local = Identity::local("me", "home");
+    let policy = Snapshot::default();
+    let caller = local.identify(&HeaderMap::new(), &policy).unwrap();
+    assert_eq!((&*caller.tenant, &*caller.user), ("home", "me"));
+    let with = |name: &'static str| {
+        let headers = HeaderMap::from_iter([(name.parse().unwrap(), "tg_one".parse().unwrap())]);
+        code(local.identify(&headers, &policy))
+    };
+    assert_eq!(with("authorization"), Code::EvidenceInvalid);
+    assert_eq!(with("tollgate-user"), Code::ActingRefused);
+}

@@ -1,0 +1,208 @@
+//! Accepting: one loop per socket, a shared bound on connections, and a pause when the machine runs out of something.
+
+use std::{io, sync::Arc, time::Duration};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
+    sync::Semaphore,
+    time::{sleep, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{Handle, Limits, Peer, Socket, Tls, connection};
+use crate::{refusal::Code, telemetry::{Gauge, Metrics}};
+
+/// How long a worker rests when the machine has no descriptor or memory left.
+const REST: Duration = Duration::from_millis(100);
+
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+content-length: 138\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
+{\"error\":{\"code\":\"listen.overloaded\",\"message\":\"too many connections are open\",\
+\"remedy\":\"try again later, and reuse open connections\"}}";
+
+/// What all workers of a listener share.
+#[derive(Clone)]
+pub struct Lobby {
+    seats: Arc<Semaphore>,
+    limits: Limits,
+    tls: Option<Tls>,
+    metrics: Arc<Metrics>,
+    drain: CancellationToken,
+}
+
+impl Lobby {
+    /// A listener's bounds. `drain` stops accepting and lets open connections finish.
+    pub fn new(
+        limits: Limits,
+        tls: Option<Tls>,
+        metrics: Arc<Metrics>,
+        drain: CancellationToken,
+    ) -> Self {
+        Self {
+            seats: Arc::new(Semaphore::new(limits.connections)),
+            limits,
+            tls,
+            metrics,
+            drain,
+        }
+    }
+}
+
+/// Accepts until the drain, then until every connection has ended.
+///
+/// # Errors
+///
+/// A socket that this runtime cannot take over.
+pub async fn accept<H: Handle>(socket: Socket, lobby: Lobby, handler: H) -> io::Result<()> {
+    let tasks = TaskTracker::new();
+    match socket {
+        Socket::Tcp(socket) => {
+            let socket = TcpListener::from_std(socket)?;
+            run(&lobby, &handler, &tasks, async || {
+                let (stream, remote) = socket.accept().await?;
+                // An answer waits for nothing (performance: TCP_NODELAY).
+                stream.set_nodelay(true)?;
+                let peer = Peer {
+                    local: Some(stream.local_addr()?),
+                    remote: Some(remote),
+                };
+                Ok((stream, peer))
+            })
+            .await;
+        }
+        Socket::Unix(socket) => {
+            let socket = UnixListener::from_std(socket)?;
+            run(&lobby, &handler, &tasks, async || {
+                Ok((socket.accept().await?.0, Peer::default()))
+            })
+            .await;
+        }
+    }
+    tasks.close();
+    tasks.wait().await;
+    Ok(())
+}
+
+async fn run<S, H>(
+    lobby: &Lobby,
+    handler: &H,
+    tasks: &TaskTracker,
+    next: impl AsyncFn() -> io::Result<(S, Peer)>,
+) where
+    S: Stream,
+    H: Handle,
+{
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = lobby.drain.cancelled() => return,
+            accepted = next() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => admit(stream, peer, lobby, handler, tasks),
+            Err(error) => {
+                lobby.metrics.listen_accept_failures.inc();
+                if is_exhaustion(&error) {
+                    tracing::warn!(%error, "cannot accept connections; resting");
+                    sleep(REST).await;
+                }
+            }
+        }
+    }
+}
+
+fn admit<S: Stream, H: Handle>(
+    stream: S,
+    peer: Peer,
+    lobby: &Lobby,
+    handler: &H,
+    tasks: &TaskTracker,
+) {
+    let Ok(seat) = lobby.seats.clone().try_acquire_owned() else {
+        lobby.metrics.listen_turned_away.inc();
+        // No record: a flood of them would take the room that calls need.
+        if lobby.tls.is_none() {
+            stream.try_say(FULL);
+        }
+        return;
+    };
+    let (lobby, handler) = (lobby.clone(), handler.clone());
+    tasks.spawn(async move {
+        let _open = Open::new(&lobby.metrics.listen_connections);
+        let _seat = seat;
+        let Some(tls) = &lobby.tls else {
+            return connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await;
+        };
+        match timeout(lobby.limits.head, tls.accept(stream)).await {
+            Ok(Ok(stream)) => {
+                connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await
+            }
+            Ok(Err(error)) => handler.fault(Code::TlsFailed, &error.to_string()),
+            Err(_) => handler.fault(Code::TlsFailed, "the handshake did not end in time"),
+        }
+    });
+}
+
+/// An open connection, counted until it is dropped.
+struct Open(Gauge);
+
+impl Open {
+    fn new(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// Whether to rest: the next `accept` would fail alike. Anything else is the fault of one connection.
+fn is_exhaustion(error: &io::Error) -> bool {
+    use nix::errno::Errno;
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    matches!(
+        errno,
+        Some(Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS | Errno::ENOMEM)
+    )
+}
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+    /// Writes what the socket takes at once.
+    fn try_say(&self, text: &[u8]);
+}
+
+impl Stream for TcpStream {
+    fn try_say(&self, text: &[u8]) {
+        let _ = self.try_write(text);
+    }
+}
+
+impl Stream for UnixStream {
+    fn try_say(&self, text: &[u8]) {
+        let _ = self.try_write(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_full_house_answer_is_well_formed() {
+        let text = std::str::from_utf8(FULL).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(
+            head.contains(&format!("content-length: {}\r\n", body.len())),
+            "{}",
+            body.len()
+        );
+        let json: serde_json::Value = serde_json::from_str(body).unwrap();
+        let code = Code::Overloaded;
+        assert_eq!(json["error"]["code"], code.as_str());
+        assert_eq!(json["error"]["remedy"], code.remedy());
+    }
+}

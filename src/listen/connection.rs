@@ -1,0 +1,170 @@
+//! One connection: hyper drives it, the watchdog bounds it, a drain ends it.
+
+use std::{
+    convert::Infallible,
+    future::{Future, poll_fn},
+    net::SocketAddr,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use http_body::{Body, Frame, SizeHint};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Limits,
+    watch::{self, Pulse, Wait, Watchdog, Watched},
+};
+use crate::refusal::Code;
+
+/// The ends of a connection; unix sockets have none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Peer {
+    /// The address that the client reached.
+    pub local: Option<SocketAddr>,
+    /// The client's address.
+    pub remote: Option<SocketAddr>,
+}
+
+/// What answers the requests of a listener.
+pub trait Handle: Clone + Send + Sync + 'static {
+    /// The body of its answers.
+    type Body: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
+        + Send
+        + Unpin
+        + 'static;
+
+    /// Answers one request.
+    fn handle(
+        &self,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> impl Future<Output = Response<Self::Body>> + Send;
+
+    /// Takes down what went wrong outside any request: a head that hyper refused, a failed handshake.
+    fn fault(&self, code: Code, detail: &str);
+}
+
+/// Serves one connection to its end.
+pub(super) async fn serve<S, H>(
+    stream: S,
+    peer: Peer,
+    handler: &H,
+    limits: Limits,
+    drain: &CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+    H: Handle,
+{
+    let pulse = Arc::new(Pulse::default());
+    let service = service_fn(|request: Request<Incoming>| {
+        let life = watch::Request::begin(&pulse);
+        let handler = handler.clone();
+        // Only a GET is answered by a stream without an end of its own.
+        let until = (request.method() == Method::GET).then(|| drain.clone());
+        async move {
+            let answer = handler.handle(request, peer).await;
+            Ok::<_, Infallible>(answer.map(|body| Answering {
+                body,
+                until,
+                _life: life,
+            }))
+        }
+    });
+    let io = TokioIo::new(Watched::new(stream, pulse.clone()));
+    let mut connection = pin!(http().serve_connection(io, service));
+    let mut watchdog = Watchdog::new(limits);
+    let mut draining = pin!(drain.cancelled());
+    let mut closing = false;
+    let end = poll_fn(|cx| {
+        if !closing && draining.as_mut().poll(cx).is_ready() {
+            closing = true;
+            connection.as_mut().graceful_shutdown();
+        }
+        if let Poll::Ready(end) = connection.as_mut().poll(cx) {
+            return Poll::Ready(end.err().and_then(|error| fault(&error, pulse.wait())));
+        }
+        watchdog.poll(cx, &pulse).map(late)
+    })
+    .await;
+    if let Some((code, detail)) = end {
+        handler.fault(code, &detail);
+    }
+}
+
+fn http() -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.header_read_timeout(None)
+        .max_header_size(Limits::HEAD_BYTES)
+        .max_buf_size(2 * Limits::HEAD_BYTES);
+    http
+}
+
+/// What a connection's error means for the record. A request in flight has a record of its own.
+fn fault(error: &hyper::Error, wait: Wait) -> Option<(Code, String)> {
+    let code = if error.is_parse_too_large() {
+        Code::HeadTooLarge
+    } else if error.is_parse() {
+        Code::BadHead
+    } else if wait == Wait::Head {
+        Code::ClientGone
+    } else {
+        tracing::debug!(%error, "connection ended");
+        return None;
+    };
+    Some((code, error.to_string()))
+}
+
+fn late(wait: Wait) -> Option<(Code, String)> {
+    match wait {
+        Wait::Head => Some((
+            Code::SlowHead,
+            "the request head did not end in time".to_owned(),
+        )),
+        Wait::Stalled => Some((
+            Code::ClientGone,
+            "the client did not take its answer".to_owned(),
+        )),
+        Wait::First | Wait::Idle | Wait::Busy => None,
+    }
+}
+
+/// An answer's body; its end is the end of the request. A stream that answers a GET ends when the process drains.
+struct Answering<B> {
+    body: B,
+    until: Option<CancellationToken>,
+    _life: watch::Request,
+}
+
+impl<B: Body + Unpin> Body for Answering<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        if self
+            .until
+            .as_ref()
+            .is_some_and(CancellationToken::is_cancelled)
+        {
+            return Poll::Ready(None);
+        }
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,207 @@
+//! What a connection is waiting for, told from the bytes that pass: hyper has one timeout for a head and for the quiet
+//! before it, and none for a client that does not read.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
+    },
+    task::{Context, Poll},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Instant, Sleep, sleep_until},
+};
+
+use super::Limits;
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// Its first byte.
+    First,
+    /// The rest of a head.
+    Head,
+    /// The next request.
+    Idle,
+    /// Its answer: the call has deadlines of its own.
+    Busy,
+    /// A client that takes nothing.
+    Stalled,
+}
+
+/// State shared by the stream, the service and the watchdog of one connection. One task touches it; the atomics are
+/// only there because tasks are `Send`.
+#[derive(Debug, Default)]
+pub(super) struct Pulse {
+    read: AtomicBool,
+    busy: AtomicBool,
+    stalled: AtomicBool,
+    /// Counts requests and writes: a change is progress.
+    steps: AtomicU32,
+}
+
+impl Pulse {
+    pub(super) fn wait(&self) -> Wait {
+        if self.stalled.load(Relaxed) {
+            Wait::Stalled
+        } else if self.busy.load(Relaxed) {
+            Wait::Busy
+        } else if self.read.load(Relaxed) {
+            Wait::Head
+        } else if self.steps.load(Relaxed) == 0 {
+            Wait::First
+        } else {
+            Wait::Idle
+        }
+    }
+
+    fn step(&self) {
+        self.steps
+            .store(self.steps.load(Relaxed).wrapping_add(1).max(1), Relaxed);
+    }
+}
+
+/// A request between its head and the last byte of its answer.
+#[derive(Debug)]
+pub(super) struct Request(Arc<Pulse>);
+
+impl Request {
+    pub(super) fn begin(pulse: &Arc<Pulse>) -> Self {
+        pulse.read.store(false, Relaxed);
+        pulse.busy.store(true, Relaxed);
+        pulse.step();
+        Self(pulse.clone())
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        self.0.busy.store(false, Relaxed);
+    }
+}
+
+/// A stream whose bytes are noticed.
+#[derive(Debug)]
+pub(super) struct Watched<S> {
+    stream: S,
+    pulse: Arc<Pulse>,
+}
+
+impl<S> Watched<S> {
+    pub(super) fn new(stream: S, pulse: Arc<Pulse>) -> Self {
+        Self { stream, pulse }
+    }
+
+    fn wrote(&self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        self.pulse.stalled.store(result.is_pending(), Relaxed);
+        if result.is_ready() {
+            self.pulse.step();
+        }
+        result
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        let result = Pin::new(&mut self.stream).poll_read(cx, into);
+        if into.filled().len() > before && !self.pulse.busy.load(Relaxed) {
+            self.pulse.read.store(true, Relaxed);
+        }
+        result
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.wrote(result)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.wrote(result)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// Ends a wait that lasts too long. The timer is moved only to an earlier end; a later one is found when it fires, so a
+/// busy connection costs no timer.
+pub(super) struct Watchdog {
+    limits: Limits,
+    state: (Wait, u32),
+    end: Option<Instant>,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Watchdog {
+    pub(super) fn new(limits: Limits) -> Self {
+        let end = Instant::now() + limits.head;
+        Self {
+            limits,
+            state: (Wait::First, 0),
+            end: Some(end),
+            timer: Box::pin(sleep_until(end)),
+        }
+    }
+
+    /// Ready with what was waited for too long.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, pulse: &Pulse) -> Poll<Wait> {
+        let state = (pulse.wait(), pulse.steps.load(Relaxed));
+        if state != self.state {
+            // A head that trickles is one wait, whatever was written meanwhile.
+            if state.0 != Wait::Head || self.state.0 != Wait::Head {
+                self.end = self.limit(state.0).map(|limit| Instant::now() + limit);
+            }
+            self.state = state;
+            if let Some(end) = self.end.filter(|end| *end < self.timer.deadline()) {
+                self.timer.as_mut().reset(end);
+            }
+        }
+        while self.timer.as_mut().poll(cx).is_ready() {
+            let now = Instant::now();
+            match self.end {
+                Some(end) if end <= now => return Poll::Ready(self.state.0),
+                Some(end) => self.timer.as_mut().reset(end),
+                None => self.timer.as_mut().reset(now + self.limits.idle),
+            }
+        }
+        Poll::Pending
+    }
+
+    fn limit(&self, wait: Wait) -> Option<std::time::Duration> {
+        match wait {
+            Wait::First | Wait::Head => Some(self.limits.head),
+            Wait::Idle => Some(self.limits.idle),
+            Wait::Stalled => Some(self.limits.stall),
+            Wait::Busy => None,
+        }
+    }
+}

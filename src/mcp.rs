@@ -1,0 +1,19 @@
+//! Owns: the language: envelope, revision, headers, methods, SSE, JSON-RPC errors.
+//! Imports: layer 0.
+//! Never: does I/O, or turns params or results into values on the hot path.
+//! Fails as: [`Rejection`], which is a [`crate::refusal::Refusal`] with the id to answer; the scan as [`scan::ScanError`].
+
+pub mod envelope;
+pub mod headers;
+mod methods;
+mod rejection;
+pub mod reply;
+mod revision;
+pub mod scan;
+pub mod sse;
+pub mod tools;
+
+pub use envelope::{Envelope, Id, Kind, Meta, Params};
+pub use methods::Method;
+pub use rejection::Rejection;
+pub use revision::{Era, Revision};

@@ -1,0 +1,221 @@
+//! The first levels of `params`, `result` and `error`: where the members stand that a gateway looks at.
+
+use std::borrow::Cow;
+
+use crate::mcp::scan::{Part, ScanError, Scanner};
+
+/// The prefix of the `_meta` keys that this specification defines.
+const SPEC_PREFIX: &str = "io.modelcontextprotocol/";
+/// The prefix of the `_meta` keys that are Tollgate's own.
+const OWN_PREFIX: &str = "io.tollgate/";
+
+/// `params`: an object, and the members of its first level that matter to a gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params<'a> {
+    /// The object.
+    pub whole: Part<'a>,
+    /// `name` of a tool or prompt.
+    pub name: Option<Part<'a>>,
+    /// `uri` of a resource.
+    pub uri: Option<Part<'a>>,
+    /// `arguments` of a tool or prompt.
+    pub arguments: Option<Part<'a>>,
+    /// `cursor` of a list.
+    pub cursor: Option<Part<'a>>,
+    /// `requestId` of `notifications/cancelled`.
+    pub request_id: Option<Part<'a>>,
+    /// `progressToken` of `notifications/progress`.
+    pub progress_token: Option<Part<'a>>,
+    /// `protocolVersion` of `initialize`.
+    pub protocol_version: Option<Part<'a>>,
+    /// `capabilities` of `initialize`.
+    pub capabilities: Option<Part<'a>>,
+    /// `clientInfo` of `initialize`.
+    pub client_info: Option<Part<'a>>,
+    /// `_meta`.
+    pub meta: Option<Meta<'a>>,
+    pub(super) not_object: Option<&'static str>,
+}
+
+impl<'a> Params<'a> {
+    /// Takes the value that comes next; `None` if it is no object.
+    pub(super) fn scan(scanner: &mut Scanner<'a>) -> Result<Option<Self>, ScanError> {
+        if scanner.peek() != Some(b'{') {
+            scanner.value()?;
+            return Ok(None);
+        }
+        let start = scanner.position();
+        let mut params = Self::empty(scanner.part(start..start));
+        scanner.enter_object()?;
+        while let Some(key) = scanner.key()? {
+            let member = match &*key {
+                "_meta" => {
+                    params.meta = Meta::scan(scanner)?;
+                    if params.meta.is_none() {
+                        params.not_object = Some("_meta");
+                    }
+                    continue;
+                }
+                "name" => &mut params.name,
+                "uri" => &mut params.uri,
+                "arguments" => &mut params.arguments,
+                "cursor" => &mut params.cursor,
+                "requestId" => &mut params.request_id,
+                "progressToken" => &mut params.progress_token,
+                "protocolVersion" => &mut params.protocol_version,
+                "capabilities" => &mut params.capabilities,
+                "clientInfo" => &mut params.client_info,
+                _ => {
+                    scanner.value()?;
+                    continue;
+                }
+            };
+            *member = Some(scanner.value()?);
+        }
+        params.whole = scanner.part(start..scanner.position());
+        Ok(Some(params))
+    }
+
+    fn empty(whole: Part<'a>) -> Self {
+        Self {
+            whole,
+            name: None,
+            uri: None,
+            arguments: None,
+            cursor: None,
+            request_id: None,
+            progress_token: None,
+            protocol_version: None,
+            capabilities: None,
+            client_info: None,
+            meta: None,
+            not_object: None,
+        }
+    }
+}
+
+/// `_meta` of the parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meta<'a> {
+    /// The object.
+    pub whole: Part<'a>,
+    /// `progressToken`.
+    pub progress_token: Option<Part<'a>>,
+    /// `io.modelcontextprotocol/protocolVersion`.
+    pub protocol_version: Option<Part<'a>>,
+    /// `io.modelcontextprotocol/clientInfo`.
+    pub client_info: Option<Part<'a>>,
+    /// `io.modelcontextprotocol/clientCapabilities`.
+    pub client_capabilities: Option<Part<'a>>,
+    /// Keys under `io.tollgate/`, without that prefix.
+    pub own: Vec<(Cow<'a, str>, Part<'a>)>,
+}
+
+impl<'a> Meta<'a> {
+    /// The value of `io.tollgate/{name}`.
+    pub fn own(&self, name: &str) -> Option<Part<'a>> {
+        self.own
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, part)| *part)
+    }
+
+    fn scan(scanner: &mut Scanner<'a>) -> Result<Option<Self>, ScanError> {
+        if scanner.peek() != Some(b'{') {
+            scanner.value()?;
+            return Ok(None);
+        }
+        let start = scanner.position();
+        let mut meta = Self {
+            whole: scanner.part(start..start),
+            progress_token: None,
+            protocol_version: None,
+            client_info: None,
+            client_capabilities: None,
+            own: Vec::new(),
+        };
+        scanner.enter_object()?;
+        while let Some(key) = scanner.key()? {
+            let value = scanner.value()?;
+            if let Some(name) = key.strip_prefix(OWN_PREFIX) {
+                meta.own.push((Cow::Owned(name.to_owned()), value));
+            } else if let Some(name) = key.strip_prefix(SPEC_PREFIX) {
+                match name {
+                    "protocolVersion" => meta.protocol_version = Some(value),
+                    "clientInfo" => meta.client_info = Some(value),
+                    "clientCapabilities" => meta.client_capabilities = Some(value),
+                    _ => {}
+                }
+            } else if key == "progressToken" {
+                meta.progress_token = Some(value);
+            }
+        }
+        meta.whole = scanner.part(start..scanner.position());
+        Ok(Some(meta))
+    }
+}
+
+/// `result` of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome<'a> {
+    /// The value.
+    pub whole: Part<'a>,
+    /// Whether it is a tool result with `isError: true`.
+    pub is_error: bool,
+    /// `resultType`, which modern results carry.
+    pub result_type: Option<Part<'a>>,
+    /// `protocolVersion` of an answer to `initialize`.
+    pub protocol_version: Option<Part<'a>>,
+}
+
+impl<'a> Outcome<'a> {
+    pub(super) fn scan(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        let (whole, [is_error, result_type, protocol_version]) =
+            members(scanner, ["isError", "resultType", "protocolVersion"])?;
+        Ok(Self {
+            whole,
+            is_error: is_error.is_some_and(|part| part.as_str() == "true"),
+            result_type,
+            protocol_version,
+        })
+    }
+}
+
+/// `error` of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure<'a> {
+    /// The value.
+    pub whole: Part<'a>,
+    /// `code`, if it is an integer.
+    pub code: Option<i64>,
+}
+
+impl<'a> Failure<'a> {
+    pub(super) fn scan(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        let (whole, [code]) = members(scanner, ["code"])?;
+        Ok(Self {
+            whole,
+            code: code.and_then(|part| part.as_str().parse().ok()),
+        })
+    }
+}
+
+/// Takes the value that comes next and, if it is an object, notes where the named members stand.
+fn members<'a, const N: usize>(
+    scanner: &mut Scanner<'a>,
+    names: [&str; N],
+) -> Result<(Part<'a>, [Option<Part<'a>>; N]), ScanError> {
+    let mut found = [None; N];
+    if scanner.peek() != Some(b'{') {
+        return Ok((scanner.value()?, found));
+    }
+    let start = scanner.position();
+    scanner.enter_object()?;
+    while let Some(key) = scanner.key()? {
+        let value = scanner.value()?;
+        if let Some(at) = names.iter().position(|name| *name == key) {
+            found[at] = Some(value);
+        }
+    }
+    Ok((scanner.part(start..scanner.position()), found))
+}

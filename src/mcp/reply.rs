@@ -1,0 +1,169 @@
+//! What Tollgate says itself: errors, tool results that are refusals, results of its own.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::StatusCode;
+use serde::Serialize;
+
+use super::{Era, Rejection, Revision, methods::Method};
+use crate::refusal::{Code, Refusal, Shape};
+
+/// JSON-RPC's internal error, for refusals that only `tools/call` can carry as a result.
+const INTERNAL: i32 = -32603;
+
+#[derive(Serialize)]
+struct ErrorObject<'a> {
+    code: i32,
+    message: &'a str,
+    data: ErrorData<'a>,
+}
+
+#[derive(Serialize)]
+struct ErrorData<'a> {
+    code: &'a str,
+    remedy: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    supported: Option<[&'static str; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requested: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ToolResult<'a> {
+    content: [Text<'a>; 1],
+    #[serde(rename = "isError")]
+    is_error: bool,
+    #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    r#type: &'a str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct HttpBody<'a> {
+    error: HttpError<'a>,
+}
+
+#[derive(Serialize)]
+struct HttpError<'a> {
+    code: &'a str,
+    message: &'a str,
+    remedy: &'a str,
+}
+
+/// A refused message as an answer: the status, and a JSON body.
+///
+/// A refusal that a model can act on is a tool result where the method is `tools/call` and an error elsewhere.
+pub fn refused(era: Era, method: Option<Method>, rejection: &Rejection) -> (StatusCode, Bytes) {
+    let refusal = &rejection.refusal;
+    let body = match (refusal.code.shape(), rejection.id.as_deref()) {
+        (Shape::Http, _) => plain(refusal),
+        (Shape::Tool, Some(id)) if method == Some(Method::ToolsCall) => {
+            tool_refusal(era, id, refusal)
+        }
+        _ => error(rejection),
+    };
+    (status(era, refusal.code), body)
+}
+
+/// The HTTP status of a refusal. Legacy clients read errors of methods and parameters from a 200.
+pub fn status(era: Era, code: Code) -> StatusCode {
+    let status = match (era, code) {
+        (Era::Legacy, Code::MethodUnknown | Code::InvalidParams) => 200,
+        _ => code.status(),
+    };
+    StatusCode::from_u16(status).expect("the table of codes holds HTTP statuses")
+}
+
+/// A JSON-RPC error. Without an id, the member is absent, as the schema of MCP has it.
+pub fn error(rejection: &Rejection) -> Bytes {
+    let refusal = &rejection.refusal;
+    let code = match refusal.code.shape() {
+        Shape::Rpc(code) => code,
+        Shape::Http | Shape::Tool => INTERNAL,
+    };
+    let text = refusal.text();
+    let unsupported = refusal.code == Code::VersionUnsupported;
+    let object = ErrorObject {
+        code,
+        message: &text,
+        data: ErrorData {
+            code: refusal.code.as_str(),
+            remedy: refusal.code.remedy(),
+            supported: unsupported.then(|| Revision::SERVED.map(Revision::as_str)),
+            requested: if unsupported {
+                Some(rejection.requested.as_deref().unwrap_or_default())
+            } else {
+                None
+            },
+        },
+    };
+    response(rejection.id.as_deref(), "error", &json(&object))
+}
+
+/// A tool result that tells a model why its call was refused.
+pub fn tool_refusal(era: Era, id: &str, refusal: &Refusal) -> Bytes {
+    let text = refusal.text();
+    let result = ToolResult {
+        content: [Text {
+            r#type: "text",
+            text: &text,
+        }],
+        is_error: true,
+        result_type: (era == Era::Modern).then_some("complete"),
+    };
+    response(Some(id), "result", &json(&result))
+}
+
+/// The answer to a request that has nothing to say, such as `ping`.
+pub fn empty(era: Era, id: &str) -> Bytes {
+    let result: &[u8] = match era {
+        Era::Modern => br#"{"resultType":"complete"}"#,
+        Era::Legacy => b"{}",
+    };
+    response(Some(id), "result", result)
+}
+
+/// A response with this result, a JSON text.
+pub fn result(id: &str, result: &[u8]) -> Bytes {
+    response(Some(id), "result", result)
+}
+
+/// The JSON body of an answer that is no JSON-RPC message.
+pub fn plain(refusal: &Refusal) -> Bytes {
+    let body = HttpBody {
+        error: HttpError {
+            code: refusal.code.as_str(),
+            message: &refusal.public,
+            remedy: refusal.code.remedy(),
+        },
+    };
+    json(&body).into()
+}
+
+/// `{"jsonrpc":"2.0","id":ID,MEMBER:VALUE}`; the id is JSON text and stays as the client wrote it.
+fn response(id: Option<&str>, member: &str, value: &[u8]) -> Bytes {
+    let mut out = BytesMut::with_capacity(40 + id.map_or(0, str::len) + value.len());
+    out.put_slice(br#"{"jsonrpc":"2.0","#);
+    if let Some(id) = id {
+        out.put_slice(br#""id":"#);
+        out.put_slice(id.as_bytes());
+        out.put_u8(b',');
+    }
+    out.put_u8(b'"');
+    out.put_slice(member.as_bytes());
+    out.put_slice(b"\":");
+    out.put_slice(value);
+    out.put_u8(b'}');
+    out.freeze()
+}
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("structs of strings and numbers serialise")
+}
+
+#[cfg(test)]
+mod tests;

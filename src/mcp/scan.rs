@@ -1,0 +1,287 @@
+//! One iterative JSON tokenizer (RFC 8259) over bytes, with two sets of rules.
+//!
+//! Parsers disagree about duplicate keys, lone surrogates and numbers beyond their types. Under [`Rules::Strict`] a
+//! document that is accepted reads alike everywhere, so what is judged is what is forwarded.
+
+mod error;
+mod keys;
+mod part;
+mod text;
+
+use std::{borrow::Cow, ops::Range};
+
+pub use error::ScanError;
+use keys::Keys;
+pub use part::Part;
+use text::unescape;
+
+/// How much of JSON is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// Messages that are judged: no duplicate keys, lone surrogates, infinite numbers or integers outside
+    /// i64 and u64; 64 containers deep at most.
+    Strict,
+    /// Messages of tool servers: any valid JSON up to 128 containers deep.
+    Loose,
+}
+
+impl Rules {
+    fn depth(self) -> usize {
+        match self {
+            Self::Strict => 64,
+            Self::Loose => 128,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Container {
+    Object,
+    Array,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    container: Container,
+    fresh: bool,
+}
+
+/// Walks one document; the caller descends where it wants to look, and skips the rest with [`Scanner::value`].
+#[derive(Debug)]
+pub(super) struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+    rules: Rules,
+    open: Vec<Frame>,
+    keys: Keys<'a>,
+}
+
+impl<'a> Scanner<'a> {
+    /// Begins at the first byte; the whole document must be UTF-8.
+    pub(super) fn new(bytes: &'a [u8], rules: Rules) -> Result<Self, ScanError> {
+        let text = std::str::from_utf8(bytes).map_err(|error| ScanError::Utf8 {
+            at: error.valid_up_to(),
+        })?;
+        Ok(Self {
+            text,
+            at: 0,
+            rules,
+            open: Vec::with_capacity(8),
+            keys: Keys::default(),
+        })
+    }
+
+    /// The first byte of what comes next, past white space.
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        let bytes = self.text.as_bytes();
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(self.at) {
+            self.at += 1;
+        }
+        bytes.get(self.at).copied()
+    }
+
+    /// Goes into the object that comes next; then ask for each [`Scanner::key`] and take its value.
+    pub(super) fn enter_object(&mut self) -> Result<(), ScanError> {
+        self.enter(b'{', Container::Object, "an object")
+    }
+
+    /// Goes into the array that comes next; then ask for each [`Scanner::element`] and take its value.
+    pub(super) fn enter_array(&mut self) -> Result<(), ScanError> {
+        self.enter(b'[', Container::Array, "an array")
+    }
+
+    /// The next key of the object that was entered last, decoded; `None` leaves the object.
+    pub(super) fn key(&mut self) -> Result<Option<Cow<'a, str>>, ScanError> {
+        if !self.another(b'}', "`,` or `}`")? {
+            return Ok(None);
+        }
+        if self.peek() != Some(b'"') {
+            return Err(self.expected("a key"));
+        }
+        let key = self.string()?;
+        let key = unescape(&key[1..key.len() - 1]);
+        if self.rules == Rules::Strict && !self.keys.insert(key.clone()) {
+            return Err(ScanError::DuplicateKey { at: self.at });
+        }
+        self.take(b':', "`:`")?;
+        Ok(Some(key))
+    }
+
+    /// Whether the array that was entered last has another element; if not, it is left.
+    pub(super) fn element(&mut self) -> Result<bool, ScanError> {
+        self.another(b']', "`,` or `]`")
+    }
+
+    /// Takes the whole value that comes next, whatever it holds.
+    pub(super) fn value(&mut self) -> Result<Part<'a>, ScanError> {
+        let floor = self.open.len();
+        let first = self.peek();
+        let start = self.at;
+        let mut next = first;
+        loop {
+            match next {
+                Some(b'{') => self.enter_object()?,
+                Some(b'[') => self.enter_array()?,
+                _ => self.scalar(next)?,
+            }
+            if !self.climb(floor)? {
+                return Ok(self.part(start..self.at));
+            }
+            next = self.peek();
+        }
+    }
+
+    /// Nothing but white space may be left.
+    pub(super) fn end(&mut self) -> Result<(), ScanError> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.expected("the end of the document")),
+        }
+    }
+
+    /// Where the walk stands.
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// What lies between two positions.
+    pub(super) fn part(&self, range: Range<usize>) -> Part<'a> {
+        Part::new(&self.text[range.clone()], range.start)
+    }
+
+    /// Leaves finished containers; true when another value comes, false when only `floor` containers are open.
+    fn climb(&mut self, floor: usize) -> Result<bool, ScanError> {
+        while self.open.len() > floor {
+            let more = match self.open.last().map(|frame| frame.container) {
+                Some(Container::Object) => self.key()?.is_some(),
+                _ => self.element()?,
+            };
+            if more {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn enter(
+        &mut self,
+        byte: u8,
+        container: Container,
+        expected: &'static str,
+    ) -> Result<(), ScanError> {
+        self.take(byte, expected)?;
+        let max = self.rules.depth();
+        if self.open.len() == max {
+            return Err(ScanError::Depth {
+                at: self.at - 1,
+                max,
+            });
+        }
+        self.open.push(Frame {
+            container,
+            fresh: true,
+        });
+        if container == Container::Object && self.rules == Rules::Strict {
+            self.keys.open();
+        }
+        Ok(())
+    }
+
+    /// Takes the comma before the next member, or the bracket that ends the container.
+    fn another(&mut self, close: u8, expected: &'static str) -> Result<bool, ScanError> {
+        let next = self.peek();
+        let Some(frame) = self.open.last_mut() else {
+            return Err(self.expected("a value"));
+        };
+        let fresh = std::mem::replace(&mut frame.fresh, false);
+        match next {
+            Some(byte) if byte == close => {
+                self.at += 1;
+                let left = self.open.pop();
+                if left.is_some_and(|frame| frame.container == Container::Object)
+                    && self.rules == Rules::Strict
+                {
+                    self.keys.close();
+                }
+                Ok(false)
+            }
+            Some(_) if fresh => Ok(true),
+            Some(b',') => {
+                self.at += 1;
+                Ok(true)
+            }
+            _ => Err(self.expected(expected)),
+        }
+    }
+
+    fn scalar(&mut self, first: Option<u8>) -> Result<(), ScanError> {
+        match first {
+            Some(b'"') => self.string().map(drop),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word("true"),
+            Some(b'f') => self.word("false"),
+            Some(b'n') => self.word("null"),
+            _ => Err(self.expected("a value")),
+        }
+    }
+
+    /// The string that begins here, with its quotes.
+    fn string(&mut self) -> Result<&'a str, ScanError> {
+        let start = self.at;
+        let found = text::string_end(self.text.as_bytes(), start)
+            .map_err(|(at, expected)| ScanError::Syntax { at, expected })?;
+        self.at = found.end;
+        if found.lone_surrogate && self.rules == Rules::Strict {
+            return Err(ScanError::LoneSurrogate { at: self.at });
+        }
+        Ok(&self.text[start..self.at])
+    }
+
+    fn number(&mut self) -> Result<(), ScanError> {
+        let start = self.at;
+        let (end, integer) =
+            text::number_end(self.text.as_bytes(), start).map_err(|at| ScanError::Syntax {
+                at,
+                expected: "a digit",
+            })?;
+        self.at = end;
+        let number = &self.text[start..end];
+        if self.rules == Rules::Strict && !text::in_range(number, integer) {
+            return Err(ScanError::NumberRange { at: start });
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, word: &'static str) -> Result<(), ScanError> {
+        if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            return Err(self.expected("a value"));
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn take(&mut self, byte: u8, expected: &'static str) -> Result<(), ScanError> {
+        if self.peek() != Some(byte) {
+            return Err(self.expected(expected));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn expected(&self, expected: &'static str) -> ScanError {
+        ScanError::Syntax {
+            at: self.at,
+            expected,
+        }
+    }
+}
+
+/// Checks a whole document of any shape.
+pub fn check(bytes: &[u8], rules: Rules) -> Result<(), ScanError> {
+    let mut scanner = Scanner::new(bytes, rules)?;
+    scanner.value()?;
+    scanner.end()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,20 @@
+//! Owns: who may use what: files become a checked snapshot, and [`decide`] answers from it.
+//! Imports: layer 0, `address`.
+//! Never: does I/O; texts come in, verdicts go out.
+//! Fails as: [`crate::table::Fault`]s for files; [`crate::refusal::Refusal`] for a decided no.
+
+mod compile;
+mod decide;
+mod egress_file;
+mod grants;
+mod keys_file;
+mod server;
+mod server_file;
+mod snapshot;
+mod words;
+
+pub use compile::{File, Inputs, Local, compile};
+pub use decide::{Permit, decide, usable};
+pub use server::{Access, Approval, Era, Pattern, Server, ServerLimits, ToolOverride, Trust, Unasked};
+pub use snapshot::{AccessMode, Key, Snapshot};
+pub use words::name_fault;

@@ -1,0 +1,116 @@
+//! The decision: may this subject use this server?
+
+use std::sync::Arc;
+
+use super::{Access, AccessMode, Approval, Server, Snapshot, Unasked};
+use crate::{
+    address::{Leg, Rules},
+    refusal::{Code, Refusal},
+    subject::{Owner, Subject},
+};
+
+/// Proof that policy let a subject use a server. Made only by [`decide`]; demanded by `gateway` and `egress`.
+#[derive(Clone, Debug)]
+pub struct Permit {
+    server: Arc<Server>,
+    owner: Owner,
+    generation: u64,
+    addresses: Arc<Rules>,
+}
+
+impl Permit {
+    /// The server it is for.
+    pub fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    /// Whose connections may be used.
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// The policy generation that decided.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The address rules of that generation.
+    pub fn addresses(&self) -> &Arc<Rules> {
+        &self.addresses
+    }
+
+    /// The leg that address rules see.
+    pub fn leg(&self) -> Leg {
+        Leg::Server(self.server.name.clone())
+    }
+
+    /// Why a call to `tool` may run without asking, if it may. A table of the tool's own wins over `read_only`.
+    pub fn unasked(&self, tool: &str) -> Option<Unasked> {
+        let own = self.server.tools.get(tool).and_then(|own| own.approval);
+        match own {
+            Some(Approval::Never) => Some(Unasked::Never),
+            Some(Approval::Ask | Approval::AlwaysAsk) => None,
+            None => {
+                let accepted = self.server.read_only.iter().any(|pattern| pattern.matches(tool));
+                accepted.then_some(Unasked::ReadOnly)
+            }
+        }
+    }
+
+    /// Whether the file hides `tool`.
+    pub fn hidden(&self, tool: &str) -> bool {
+        self.server.tools.get(tool).is_some_and(|own| own.hidden)
+    }
+}
+
+/// Decides whether `subject` may use the server of this name. A server it may not use is answered like one that does
+/// not exist, so that names cannot be found out by asking.
+pub fn decide(snapshot: &Snapshot, subject: &Subject, server: &str) -> Result<Permit, Refusal> {
+    let found = snapshot.servers.get(server);
+    let Some(server) = found.filter(|found| may_use(snapshot, subject, found)) else {
+        let public = format!("no server `{server}`");
+        return Err(Refusal::new(Code::ServerUnknown, public));
+    };
+    Ok(Permit {
+        server: server.clone(),
+        owner: subject.owner(),
+        generation: snapshot.generation,
+        addresses: snapshot.addresses.clone(),
+    })
+}
+
+/// The names of the servers that `subject` may use, in order.
+pub fn usable(snapshot: &Snapshot, subject: &Subject) -> Vec<Arc<str>> {
+    let servers = snapshot.servers.values();
+    let mut names: Vec<_> = servers
+        .filter(|server| may_use(snapshot, subject, server))
+        .map(|server| server.name.clone())
+        .collect();
+    names.sort();
+    names
+}
+
+fn may_use(snapshot: &Snapshot, subject: &Subject, server: &Server) -> bool {
+    let acts = subject.scopes.call || (subject.scopes.act_for && subject.acting.is_some());
+    acts && server.tenants.contains(&subject.tenant) && access(snapshot, server).admits(snapshot, subject)
+}
+
+fn access(snapshot: &Snapshot, server: &Server) -> Access {
+    match snapshot.access_mode {
+        AccessMode::Files => server.access,
+        AccessMode::Admins => Access::Admins,
+        AccessMode::AllUsers => Access::Everyone,
+    }
+}
+
+impl Access {
+    fn admits(self, snapshot: &Snapshot, subject: &Subject) -> bool {
+        match self {
+            Self::Everyone => true,
+            Self::Admins => snapshot.admins.include(subject),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! `egress.toml`: the address rules of every leg.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::File;
+use crate::{
+    address::{Host, Nat64Prefix, Port},
+    table::{self, Fault, Item, Place, Table},
+};
+
+/// What the file says, before it is held against the servers.
+#[derive(Default)]
+pub(super) struct Egress {
+    pub(super) private: Vec<Private>,
+    pub(super) nat64: Vec<Nat64Prefix>,
+    pub(super) fake_ip: Vec<IpNet>,
+}
+
+/// A `[[private]]` table.
+pub(super) struct Private {
+    pub(super) place: Place,
+    pub(super) host: Host,
+    pub(super) port: Port,
+    pub(super) addresses: Vec<Item<IpNet>>,
+    pub(super) address: Option<Item<IpAddr>>,
+    /// Names of servers, as `for` gives them.
+    pub(super) servers: Vec<Item<String>>,
+}
+
+/// Reads the file.
+pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> Egress {
+    let (egress, found) = table::read(&file.path, &file.text, |root| {
+        root.unavailable(&["allow", "parent"]);
+        let private = root.tables("private");
+        Egress {
+            private: private.iter().filter_map(read_private).collect(),
+            nat64: nat64(root),
+            fake_ip: fake_ip(root),
+        }
+    });
+    faults.extend(found);
+    egress.unwrap_or_default()
+}
+
+fn read_private(table: &Table<'_>) -> Option<Private> {
+    let host = table.required_text("host").and_then(|item| exact_host(table, &item));
+    let port = port(table, host.as_ref());
+    let mut addresses = Vec::new();
+    for item in table.texts("addresses").unwrap_or_default() {
+        addresses.extend(network(table, &item).map(|value| Item { value, place: item.place }));
+    }
+    if table.has("addresses") && table.has("address") {
+        let message = "stands beside `addresses`, which would have no effect; keep one of the two";
+        table.fault(table.place_of("address").fault(message));
+    }
+    let address = table.text("address").and_then(|item| {
+        let value = item.value.parse().ok();
+        if value.is_none() {
+            table.fault(item.fault(format!("found `{}`, expected one address such as \"10.20.1.5\"", item.value)));
+        }
+        value.map(|value| Item { value, place: item.place })
+    });
+    let servers = legs(table);
+    Some(Private {
+        place: table.place(),
+        host: host?,
+        port: port?,
+        addresses,
+        address,
+        servers,
+    })
+}
+
+fn exact_host(table: &Table<'_>, item: &Item<String>) -> Option<Host> {
+    if item.value.contains('*') {
+        let message = "a private grant opens one exact host, never a pattern; write the host's name";
+        table.fault(item.fault(message));
+        return None;
+    }
+    let host = Host::from_operator(&item.value);
+    host.map_err(|error| {
+        let message = format!("{error}; write a host name or address, without scheme and port");
+        table.fault(item.fault(message));
+    })
+    .ok()
+}
+
+fn port(table: &Table<'_>, host: Option<&Host>) -> Option<Port> {
+    if !table.has("port") {
+        table.fault(table.place().fault("`port` is missing; add the port that the server listens on"));
+        return None;
+    }
+    if !table.has_text("port") {
+        let port = table.integer("port", 1..=65535)?;
+        return u16::try_from(port).ok().map(Port::Exact);
+    }
+    let any = table.choice("port", &[("any", Some(Port::Any))])?;
+    if host.is_some_and(|host| !super::server_file::loopback(host)) {
+        let message = "`any` is for loopback hosts only; name the port";
+        table.fault(table.place_of("port").fault(message));
+    }
+    Some(any)
+}
+
+fn legs(table: &Table<'_>) -> Vec<Item<String>> {
+    let Some(written) = table.texts("for") else {
+        if !table.has("for") {
+            let message = "`for` is missing; say for which server, as in for = [\"server:jira\"]";
+            table.fault(table.place().fault(message));
+        }
+        return Vec::new();
+    };
+    if written.is_empty() {
+        let message = "names nothing, so the grant opens nothing; write for = [\"server:NAME\"]";
+        table.fault(table.place_of("for").fault(message));
+    }
+    let mut servers = Vec::new();
+    for item in written {
+        let later = item.value.starts_with("oauth:")
+            || ["proxy", "identity", "webhook"].contains(&item.value.as_str());
+        match item.value.strip_prefix("server:") {
+            Some(name) => servers.push(Item { value: name.to_owned(), place: item.place }),
+            None if later => table.fault(item.fault(format!(
+                "`{}` is not available in this version; remove it",
+                item.value
+            ))),
+            None => table.fault(item.fault(format!(
+                "found `{}`, expected \"server:NAME\"; correct it",
+                item.value
+            ))),
+        }
+    }
+    servers
+}
+
+fn nat64(root: &Table<'_>) -> Vec<Nat64Prefix> {
+    let mut prefixes = Vec::new();
+    for item in root.texts("nat64_prefixes").unwrap_or_default() {
+        let Some(prefix) = network(root, &item) else {
+            continue;
+        };
+        match Nat64Prefix::new(prefix) {
+            Ok(prefix) => prefixes.push(prefix),
+            Err(why) => root.fault(item.fault(why)),
+        }
+    }
+    prefixes
+}
+
+fn fake_ip(root: &Table<'_>) -> Vec<IpNet> {
+    let items = root.texts("fake_ip_ranges").unwrap_or_default();
+    items.iter().filter_map(|item| network(root, item)).collect()
+}
+
+/// A network; a single address is one of full length.
+fn network(table: &Table<'_>, item: &Item<String>) -> Option<IpNet> {
+    let net = item.value.parse::<IpNet>().ok();
+    let net = net.or_else(|| item.value.parse::<IpAddr>().ok().map(IpNet::from));
+    let Some(net) = net else {
+        table.fault(item.fault(format!("found `{}`, expected a network such as \"10.20.0.0/16\"", item.value)));
+        return None;
+    };
+    if net.trunc() != net {
+        table.fault(item.fault(format!("found `{net}`, whose last bits are not zero; write `{}`", net.trunc())));
+    }
+    Some(net)
+}

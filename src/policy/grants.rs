@@ -1,0 +1,161 @@
+//! Private grants, held against the servers that they are for.
+
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+
+use super::{
+    Inputs,
+    egress_file::{Egress, Private},
+    server_file::Draft,
+};
+use crate::{
+    address::{Grant, Host, Leg, Port, Rules, Target},
+    table::{Fault, Item},
+};
+
+/// The name of the variable, which stands where a file would.
+const ALLOWLIST: &str = "TOOLS_PRIVATE_NETWORK_ALLOWLIST";
+
+/// All grants: those of `egress.toml`, then those of the environment.
+pub(super) fn resolve(
+    egress: &Egress,
+    servers: &BTreeMap<&str, Option<Draft>>,
+    inputs: &Inputs<'_>,
+    faults: &mut Vec<Fault>,
+) -> Vec<Grant> {
+    let mut grants: Vec<Grant> = Vec::new();
+    for private in &egress.private {
+        for name in &private.servers {
+            faults.extend(unserved(private, name, servers));
+        }
+        let grant = compiled(private);
+        faults.extend(shut(private, &grant, inputs));
+        grants.push(grant);
+    }
+    grants.extend(from_environment(inputs.private_allowlist, servers, faults));
+    for draft in servers.values().flatten() {
+        faults.extend(ungranted(draft, &grants));
+    }
+    grants
+}
+
+fn compiled(private: &Private) -> Grant {
+    let legs = private.servers.iter().map(|name| Leg::Server(name.value.as_str().into()));
+    Grant {
+        host: private.host.clone(),
+        port: private.port,
+        addresses: private.addresses.iter().map(|item| item.value).collect(),
+        address: private.address.as_ref().map(|item| item.value),
+        legs: legs.collect(),
+        origin: format!("{}: [[private]]", private.place).into(),
+    }
+}
+
+/// A leg whose server does not exist, or is somewhere else: the grant would open nothing.
+fn unserved(
+    private: &Private,
+    name: &Item<String>,
+    servers: &BTreeMap<&str, Option<Draft>>,
+) -> Option<Fault> {
+    let Some(draft) = servers.get(name.value.as_str()) else {
+        return Some(name.fault(format!(
+            "there is no server `{0}`; add servers/{0}.toml, or correct the name",
+            name.value
+        )));
+    };
+    let target = &draft.as_ref()?.server.target;
+    let there = *target.host() == private.host && opens(private.port, target.port());
+    (!there).then(|| {
+        name.fault(format!(
+            "server `{}` is at {}, which this grant does not open; make host and port those of its url",
+            name.value,
+            target.authority()
+        ))
+    })
+}
+
+/// A grant for something that no grant can open (metadata), told in the judge's own words.
+fn shut(private: &Private, grant: &Grant, inputs: &Inputs<'_>) -> Option<Fault> {
+    let port = match private.port {
+        Port::Exact(port) => port,
+        Port::Any => 443,
+    };
+    let leg = grant.legs.first()?;
+    let target = target(&private.host, port)?;
+    let rules = Rules {
+        grants: vec![grant.clone()],
+        kubernetes: inputs.kubernetes.clone(),
+        ..Rules::default()
+    };
+    let closed = |place: &crate::table::Place, reason: &str| {
+        place.fault(format!("no grant can open this: {reason}; remove the grant"))
+    };
+    if let Err(blocked) = rules.before_resolving(leg, &target) {
+        let place = private.address.as_ref().map_or(&private.place, |item| &item.place);
+        return Some(closed(place, &blocked.reason));
+    }
+    let single = private.addresses.iter().filter(|net| net.value.prefix_len() == net.value.max_prefix_len());
+    single
+        .filter_map(|net| {
+            let answer: [IpAddr; 1] = [net.value.addr()];
+            let blocked = rules.judge(leg, &target, &answer).err()?;
+            Some(closed(&net.place, &blocked.reason))
+        })
+        .next()
+}
+
+/// `insecure_http` without a grant would send plain text to wherever the name leads.
+fn ungranted(draft: &Draft, grants: &[Grant]) -> Option<Fault> {
+    let place = draft.insecure.as_ref()?;
+    let server = &draft.server;
+    let granted = grants.iter().any(|grant| {
+        grant.legs.contains(&Leg::Server(server.name.clone()))
+            && grant.host == *server.target.host()
+            && opens(grant.port, server.target.port())
+    });
+    (!granted).then(|| {
+        place.fault(format!(
+            "needs a private grant for {}; add a `[[private]]` table for \"server:{}\" to egress.toml, or use https",
+            server.target.authority(),
+            server.name
+        ))
+    })
+}
+
+fn from_environment(
+    allowlist: Option<&str>,
+    servers: &BTreeMap<&str, Option<Draft>>,
+    faults: &mut Vec<Fault>,
+) -> Vec<Grant> {
+    let mut grants = Vec::new();
+    let entries = allowlist.unwrap_or_default().split(',').map(str::trim);
+    for entry in entries.filter(|entry| !entry.is_empty()) {
+        let host = match Host::from_operator(entry) {
+            Ok(host) => host,
+            Err(error) => {
+                let remedy = "write exact hosts separated by commas, without ports or `*`";
+                faults.push(Fault::whole(ALLOWLIST, format!("{error}; {remedy}")));
+                continue;
+            }
+        };
+        let drafts = servers.values().flatten();
+        for draft in drafts.filter(|draft| *draft.server.target.host() == host) {
+            grants.push(Grant {
+                host: host.clone(),
+                port: Port::Exact(draft.server.target.port()),
+                addresses: Vec::new(),
+                address: None,
+                legs: vec![Leg::Server(draft.server.name.clone())],
+                origin: Arc::from(ALLOWLIST),
+            });
+        }
+    }
+    grants
+}
+
+fn opens(port: Port, number: u16) -> bool {
+    port == Port::Any || port == Port::Exact(number)
+}
+
+fn target(host: &Host, port: u16) -> Option<Target> {
+    Target::from_operator(&format!("https://{host}:{port}/")).ok()
+}

@@ -1,0 +1,164 @@
+//! A registered tool server, compiled from `servers/NAME.toml`.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use crate::address::Target;
+
+/// Which protocol era a server is spoken to in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Era {
+    /// Found out by asking.
+    #[default]
+    Auto,
+    /// 2026-07-28 and later, stateless.
+    Modern,
+    /// The session protocol.
+    Legacy,
+}
+
+/// Who may use a server, before tenants are looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Those named in `[identity] admins`, and the local user.
+    #[default]
+    Admins,
+    /// Every authenticated caller of its tenants.
+    Everyone,
+}
+
+/// The `approval` of a `[tools.NAME]` table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Approval {
+    /// Ask, unless a standing permission exists.
+    Ask,
+    /// Ask every time.
+    AlwaysAsk,
+    /// Run unasked, as a side effect.
+    Never,
+}
+
+/// A tool name pattern: literal characters and `*` (any run of characters).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(Arc<str>);
+
+impl Pattern {
+    /// A pattern; every text is one.
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// Whether the pattern covers all of `name`.
+    pub fn matches(&self, name: &str) -> bool {
+        let Some((prefix, rest)) = self.0.split_once('*') else {
+            return *self.0 == *name;
+        };
+        let Some(mut name) = name.strip_prefix(prefix) else {
+            return false;
+        };
+        let (middle, suffix) = rest.rsplit_once('*').unwrap_or(("", rest));
+        for part in middle.split('*') {
+            match name.find(part) {
+                Some(at) => name = &name[at + part.len()..],
+                None => return false,
+            }
+        }
+        name.ends_with(suffix)
+    }
+}
+
+/// What a file says about one tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolOverride {
+    /// `approval`.
+    pub approval: Option<Approval>,
+    /// `hidden`.
+    pub hidden: bool,
+}
+
+/// Bounds of a server's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// The whole call.
+    pub call: Duration,
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// From the last byte of the request to the first of the answer.
+    pub first_byte: Duration,
+    /// Between two pieces of an open stream.
+    pub idle: Duration,
+    /// Bytes of an answer read at most, after decoding.
+    pub response_bytes: usize,
+}
+
+/// Extra roots of a server: the PEM texts, and a digest that keys pooled connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trust {
+    /// PEM texts of the `ca` files, in order.
+    pub roots: Vec<Arc<str>>,
+    /// SHA-256 over them; all zero where there are none.
+    pub digest: [u8; 32],
+}
+
+/// Why a call may run without asking a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unasked {
+    /// The operator accepted the tool as read-only.
+    ReadOnly,
+    /// The file says `approval = "never"`; it still counts as a side effect.
+    Never,
+}
+
+/// A registered server.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Server {
+    /// The file's name.
+    pub name: Arc<str>,
+    /// What people are shown.
+    pub title: Option<Arc<str>>,
+    /// Scheme, host and port.
+    pub target: Target,
+    /// Path and query, exactly as registered; begins with `/`.
+    pub path: Arc<str>,
+    /// Who may use it.
+    pub access: Access,
+    /// Tenants whose callers may see it.
+    pub tenants: Vec<Arc<str>>,
+    /// Tools accepted as read-only.
+    pub read_only: Vec<Pattern>,
+    /// The era to speak.
+    pub era: Era,
+    /// Extra roots.
+    pub trust: Trust,
+    /// Per-tool settings.
+    pub tools: HashMap<Arc<str>, ToolOverride>,
+    /// Bounds.
+    pub limits: ServerLimits,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_covers_the_whole_name() {
+        let cases = [
+            ("get_issue", "get_issue", true),
+            ("get_issue", "get_issues", false),
+            ("get_*", "get_issue", true),
+            ("get_*", "get_", true),
+            ("get_*", "forget_issue", false),
+            ("*_list", "issue_list", true),
+            ("*_list", "issue_list_all", false),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "abc", true),
+            ("a*b*c", "ac", false),
+            ("a*a", "a", false),
+            ("*", "", true),
+            ("**", "anything", true),
+            ("Get_*", "get_issue", false),
+        ];
+        for (pattern, name, expected) in cases {
+            assert_eq!(Pattern::new(pattern).matches(name), expected, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! `servers/NAME.toml`.
+
+use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
+
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+use sha2::{Digest, Sha256};
+
+use super::{
+    Access, Approval, Era, File, Inputs, Pattern, Server, ServerLimits, ToolOverride, Trust,
+    words::{word, words},
+};
+use crate::{
+    address::{Host, Scheme, Target},
+    deadline::CEILING,
+    subject::DEFAULT_TENANT,
+    table::{self, Fault, Item, Place, Table},
+};
+
+/// The most that `response_bytes` may say.
+const LARGEST_RESPONSE: u64 = 64 << 20;
+
+/// A server, and what only shows beside the other files.
+pub(super) struct Draft {
+    pub(super) server: Server,
+    /// Where the file begins, for faults of the whole.
+    pub(super) place: Place,
+    /// Whether the file says whose the server is.
+    pub(super) names_tenants: bool,
+    /// Where `insecure_http = true` stands, if it does: it needs a private grant.
+    pub(super) insecure: Option<Place>,
+}
+
+/// Reads a server's file; `None` where too little of it can be understood.
+pub(super) fn read(
+    name: &str,
+    file: &File,
+    inputs: &Inputs<'_>,
+    faults: &mut Vec<Fault>,
+) -> Option<Draft> {
+    let (draft, found) = table::read(&file.path, &file.text, |root| server(name, root, inputs));
+    faults.extend(found);
+    draft.flatten()
+}
+
+fn server(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Option<Draft> {
+    root.choice("kind", &[("mcp", Some(())), ("mcp-sse", None), ("openapi", None)]);
+    let insecure = root.flag("insecure_http").filter(|on| *on).map(|_| root.place_of("insecure_http"));
+    let url = root.required_text("url").and_then(|url| destination(&url, insecure.as_ref(), root));
+
+    let title = root.text("title").and_then(|title| word(root, title));
+    let access = access(root);
+    let names_tenants = root.has("tenants");
+    let tenants = tenants(root);
+    let read_only = read_only(root);
+    let eras = [
+        ("auto", Some(Era::Auto)),
+        ("modern", Some(Era::Modern)),
+        ("legacy", Some(Era::Legacy)),
+    ];
+    let era = root.choice("era", &eras).unwrap_or_default();
+    let trust = trust(root, &file_folder(root), inputs);
+    let tools = tools(root);
+    let limits = limits(root, inputs.limits);
+    later(root);
+
+    let (target, path) = url?;
+    Some(Draft {
+        server: Server {
+            name: name.into(),
+            title,
+            target,
+            path,
+            access,
+            tenants,
+            read_only,
+            era,
+            trust,
+            tools,
+            limits,
+        },
+        place: root.place(),
+        names_tenants,
+        insecure,
+    })
+}
+
+/// What the design knows and this version does not.
+fn later(root: &Table<'_>) {
+    root.unavailable(&["spec", "grants", "pin", "mark"]);
+    root.only_false(&["trace", "builtin"]);
+    if let Some(auth) = root.table("auth") {
+        auth.choice(
+            "mode",
+            &[
+                ("none", Some(())),
+                ("bearer", None),
+                ("header", None),
+                ("oauth", None),
+                ("shared", None),
+            ],
+        );
+        auth.unavailable(AUTH);
+    }
+    if let Some(relay) = root.table("relay") {
+        relay.only_false(&["elicitation", "sampling", "roots"]);
+    }
+}
+
+/// The keys of `[auth]` beside `mode`.
+const AUTH: &[&str] = &[
+    "header",
+    "secret",
+    "client_id",
+    "client_secret",
+    "issuer",
+    "registration",
+    "trusted_issuer",
+    "metadata_url",
+    "endpoints",
+    "pkce",
+    "resource",
+    "scopes",
+    "scopes_max",
+    "on_issuer_change",
+    "refresh_scope",
+    "token_auth_method",
+    "extra_authorize_params",
+    "revoke",
+    "allow_http_loopback",
+];
+
+/// The target, and the path with its query exactly as written. A url is never repeated in a message: it may hold a
+/// secret.
+fn destination(
+    url: &Item<String>,
+    insecure: Option<&Place>,
+    root: &Table<'_>,
+) -> Option<(Target, Arc<str>)> {
+    let (target, path) = match Target::from_operator_with_path(&url.value) {
+        Ok((target, path)) => (target, Arc::from(path)),
+        Err(error) => {
+            root.fault(url.fault(format!("{error}; write it like \"https://mcp.example.com/mcp\"")));
+            return None;
+        }
+    };
+    match (target.scheme(), insecure) {
+        (Scheme::Http, None) if !loopback(target.host()) => root.fault(url.fault(
+            "plain http is for loopback only; use https, or set insecure_http = true and name the host in a \
+             `[[private]]` table of egress.toml",
+        )),
+        (Scheme::Https, Some(place)) => {
+            root.fault(place.fault("the url is https, so this has no effect; remove the key"));
+        }
+        _ => {}
+    }
+    Some((target, path))
+}
+
+/// Whether `host` is the machine itself without asking anybody.
+pub(super) fn loopback(host: &Host) -> bool {
+    match host {
+        Host::Ip(ip) => ip.is_loopback(),
+        Host::Name(name) => name.as_str() == "localhost" || name.as_str().ends_with(".localhost"),
+    }
+}
+
+fn access(root: &Table<'_>) -> Access {
+    let words = [
+        ("admins", Some(Access::Admins)),
+        ("everyone", Some(Access::Everyone)),
+        ("grants", None),
+    ];
+    root.choice("access", &words).unwrap_or_default()
+}
+
+fn tenants(root: &Table<'_>) -> Vec<Arc<str>> {
+    if !root.has("tenants") {
+        return vec![DEFAULT_TENANT.into()];
+    }
+    let tenants = words(root, "tenants");
+    if tenants.is_empty() {
+        let message = "no tenant is named, so nobody could use the server; name one, or remove the key";
+        root.fault(root.place_of("tenants").fault(message));
+    }
+    tenants
+}
+
+fn read_only(root: &Table<'_>) -> Vec<Pattern> {
+    if root.has_text("read_only") {
+        root.choice::<()>("read_only", &[("hints", None)]);
+        return Vec::new();
+    }
+    let mut patterns = Vec::new();
+    for item in root.texts("read_only").unwrap_or_default() {
+        if item.value.is_empty() {
+            root.fault(item.fault("an empty pattern covers no tool; write a name such as \"get_*\""));
+        }
+        patterns.push(Pattern::new(&item.value));
+    }
+    patterns
+}
+
+fn tools(root: &Table<'_>) -> HashMap<Arc<str>, ToolOverride> {
+    let mut tools = HashMap::new();
+    for (name, tool) in root.named_tables("tools") {
+        let words = [
+            ("ask", Some(Approval::Ask)),
+            ("always-ask", Some(Approval::AlwaysAsk)),
+            ("never", Some(Approval::Never)),
+        ];
+        let own = ToolOverride {
+            approval: tool.choice("approval", &words),
+            hidden: tool.flag("hidden").unwrap_or_default(),
+        };
+        if name.value.contains('*') {
+            root.fault(name.fault("a tool's table takes one exact name; write the name without `*`"));
+        }
+        tools.insert(name.value.into(), own);
+    }
+    tools
+}
+
+fn limits(root: &Table<'_>, outer: ServerLimits) -> ServerLimits {
+    let Some(table) = root.table("limits") else {
+        return outer;
+    };
+    table.unavailable(&["result_bytes", "concurrency"]);
+    let bounds = || Duration::from_millis(1)..=CEILING;
+    let response = table.integer("response_bytes", 1024..=LARGEST_RESPONSE);
+    let response = response.and_then(|bytes| usize::try_from(bytes).ok());
+    ServerLimits {
+        call: table.duration("timeout", bounds()).unwrap_or(outer.call),
+        connect: table.duration("connect", bounds()).unwrap_or(outer.connect),
+        first_byte: table.duration("first_byte", bounds()).unwrap_or(outer.first_byte),
+        idle: table.duration("idle", bounds()).unwrap_or(outer.idle),
+        response_bytes: response.unwrap_or(outer.response_bytes),
+    }
+}
+
+fn file_folder(root: &Table<'_>) -> String {
+    let file = root.file();
+    file.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"))
+}
+
+fn trust(root: &Table<'_>, folder: &str, inputs: &Inputs<'_>) -> Trust {
+    let mut roots: Vec<Arc<str>> = Vec::new();
+    for item in root.texts("ca").unwrap_or_default() {
+        let path = if Path::new(&item.value).is_absolute() {
+            item.value.clone()
+        } else {
+            format!("{folder}{}", item.value)
+        };
+        match (inputs.read)(&path).and_then(|text| certificates(&text).map(|()| text)) {
+            Ok(text) => roots.push(text.into()),
+            Err(error) => root.fault(item.fault(format!("`{path}`: {error}"))),
+        }
+    }
+    Trust {
+        digest: digest(&roots),
+        roots,
+    }
+}
+
+fn certificates(pem: &str) -> Result<(), String> {
+    const REMEDY: &str = "expected one or more certificates of authorities in PEM form; export them again";
+    let mut store = rustls::RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+        let certificate = certificate.map_err(|_| format!("not readable as PEM; {REMEDY}"))?;
+        let added = store.add(certificate);
+        added.map_err(|_| format!("holds a certificate that cannot be a root; {REMEDY}"))?;
+    }
+    if store.is_empty() {
+        return Err(format!("holds no certificate; {REMEDY}"));
+    }
+    Ok(())
+}
+
+fn digest(roots: &[Arc<str>]) -> [u8; 32] {
+    if roots.is_empty() {
+        return [0; 32];
+    }
+    let mut hash = Sha256::new();
+    for root in roots {
+        hash.update(u64::try_from(root.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hash.update(root.as_bytes());
+    }
+    hash.finalize().into()
+}

@@ -1,0 +1,59 @@
+//! What all files together say, at one moment.
+
+use std::{collections::HashMap, sync::Arc, time::SystemTime};
+
+use super::Server;
+use crate::{
+    address::Rules,
+    subject::{Admins, Scopes},
+};
+
+/// `TOOLS_ACCESS_MODE`: who may use tools at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccessMode {
+    /// Each server's `access` decides.
+    #[default]
+    Files,
+    /// Admins only, whatever files say.
+    Admins,
+    /// Every caller may use every server of its tenants.
+    AllUsers,
+}
+
+/// An agent key of `keys.toml`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The agent.
+    pub agent: Arc<str>,
+    /// The tenant.
+    pub tenant: Arc<str>,
+    /// The user.
+    pub user: Arc<str>,
+    /// The user's groups.
+    pub groups: Arc<[Arc<str>]>,
+    /// What it may be used for.
+    pub scopes: Scopes,
+    /// Users it may act for; `*` is every user of its tenant.
+    pub may_act_for: Vec<Arc<str>>,
+    /// Whether it may assert groups for them.
+    pub may_assert_groups: bool,
+    /// When it stops working.
+    pub expires: Option<SystemTime>,
+}
+
+/// A checked policy; never changed, only replaced.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Rises by one with every change that took effect.
+    pub generation: u64,
+    /// Servers by name.
+    pub servers: HashMap<Arc<str>, Arc<Server>>,
+    /// Keys by SHA-256.
+    pub keys: HashMap<[u8; 32], Arc<Key>>,
+    /// Who administers.
+    pub admins: Admins,
+    /// Who may use tools at all.
+    pub access_mode: AccessMode,
+    /// Address rules of every leg.
+    pub addresses: Arc<Rules>,
+}

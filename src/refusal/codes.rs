@@ -1,0 +1,131 @@
+//! The table of codes: one row each, and nothing else decides how a refusal is shown.
+
+use super::{Fault, Shape};
+
+macro_rules! codes {
+    ($($variant:ident $text:literal $fault:ident $status:literal $shape:expr, $remedy:literal;)*) => {
+        /// A stable reason; the texts are listed in `policy/README.md` and never change their meaning.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Code {
+            $(#[doc = concat!("`", $text, "`: ", $remedy, ".")] $variant,)*
+        }
+
+        impl Code {
+            /// Every code, in the order of a call.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The stable text, `room.reason`.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),* }
+            }
+
+            /// Who has to change something.
+            pub fn fault(self) -> Fault {
+                match self { $(Self::$variant => Fault::$fault),* }
+            }
+
+            /// The HTTP status of an answer that is not a tool result.
+            pub fn status(self) -> u16 {
+                match self { $(Self::$variant => $status),* }
+            }
+
+            /// How the answer carries it.
+            pub fn shape(self) -> Shape {
+                match self { $(Self::$variant => $shape),* }
+            }
+
+            /// The next step, as a clause.
+            pub fn remedy(self) -> &'static str {
+                match self { $(Self::$variant => $remedy),* }
+            }
+        }
+    };
+}
+
+use Shape::{Http, Rpc, Tool};
+
+codes! {
+    BadHead "listen.bad_head" Caller 400 Http, "send a well-formed HTTP/1.1 request";
+    HeadTooLarge "listen.head_too_large" Caller 431 Http, "send fewer or shorter headers";
+    SlowHead "listen.slow_head" Caller 408 Http, "send the whole request head without a pause";
+    SlowBody "listen.slow_body" Caller 408 Http, "send the whole body without a pause";
+    BodyTooLarge "listen.body_too_large" Caller 413 Http, "send less, or let the operator raise limits.request_bytes";
+    BodyBroken "listen.body_broken" Caller 400 Http, "send the body that the headers announce";
+    BadHost "listen.bad_host" Caller 403 Http, "connect by the address the operator gave";
+    BadOrigin "listen.bad_origin" Caller 403 Http, "let the operator add the origin to listen.allowed_origins";
+    NotFound "listen.not_found" Caller 404 Http, "use /mcp/NAME with the name of a server";
+    MethodNotAllowed "listen.method_not_allowed" Caller 405 Http, "use POST; GET and DELETE serve sessions of the older protocol";
+    Overloaded "listen.overloaded" Internal 503 Http, "try again later, and reuse open connections";
+    ListenFailed "listen.failed" Internal 503 Http, "let the operator correct the [listen] table";
+    StartFailed "app.start_failed" Internal 503 Http, "let the operator read the message and correct what it names";
+    PolicyRejected "app.policy_rejected" Policy 503 Http, "run `tollgate check`; the policy before stays in force";
+    Draining "listen.draining" Internal 503 Http, "try again; this process is shutting down";
+    TlsFailed "listen.tls_failed" Caller 400 Http, "connect with TLS 1.2 or newer and trust the certificate of this listener";
+    ClientGone "listen.client_gone" Caller 499 Http, "stay connected until the answer has come";
+
+    EvidenceMissing "identity.missing" Caller 401 Http, "send the agent key as `Authorization: Bearer tg_…`";
+    EvidenceInvalid "identity.invalid" Caller 401 Http, "ask the operator for a valid agent key";
+    EvidenceExpired "identity.expired" Caller 401 Http, "ask the operator for a new agent key";
+    ScopeMissing "identity.scope" Caller 403 Http, "use a key with the scope that the request needs";
+    ActingRefused "identity.acting_refused" Caller 403 Http, "leave Tollgate-User and Tollgate-Groups out, or use a key that may act for others";
+
+    ContentType "mcp.content_type" Caller 415 Http, "send `Content-Type: application/json`";
+    Accept "mcp.accept" Caller 406 Http, "accept both application/json and text/event-stream";
+    HeaderDuplicate "mcp.header_duplicate" Caller 400 Rpc(-32020), "send each protocol header once";
+    ParseError "mcp.parse_error" Caller 400 Rpc(-32700), "send one valid UTF-8 JSON object";
+    InvalidRequest "mcp.invalid_request" Caller 400 Rpc(-32600), "send one JSON-RPC 2.0 request or notification";
+    Batch "mcp.batch" Caller 400 Rpc(-32600), "send one message a request; batches are not supported";
+    Ambiguous "mcp.ambiguous" Caller 400 Rpc(-32600), "send JSON that every parser reads alike";
+    HeaderMismatch "mcp.header_mismatch" Caller 400 Rpc(-32020), "make the headers say what the body says";
+    MetaMissing "mcp.meta_missing" Caller 400 Rpc(-32602), "send the required `_meta` fields";
+    VersionUnsupported "mcp.version_unsupported" Caller 400 Rpc(-32022), "use a supported protocol version";
+    MethodUnknown "mcp.method_unknown" Caller 404 Rpc(-32601), "use a method that the server's capabilities name";
+    InvalidParams "mcp.invalid_params" Caller 400 Rpc(-32602), "send the parameters that the method asks for";
+    SessionRequired "mcp.session_required" Caller 400 Rpc(-32600), "send `initialize` first and then the session id it answers with";
+    SessionUnknown "mcp.session_unknown" Caller 404 Rpc(-32600), "start a new session with `initialize`";
+    SessionLimit "mcp.session_limit" Caller 429 Rpc(-32600), "end sessions that are no longer used";
+    AlreadyListening "mcp.already_listening" Caller 409 Rpc(-32600), "use the stream that is open, or close it first";
+    DuplicateId "mcp.duplicate_id" Caller 400 Rpc(-32600), "give each request in flight an id of its own";
+
+    ServerUnknown "policy.server_unknown" Caller 404 Http, "use the name of a server that the operator registered and opened to you";
+
+    ToolUnknown "catalog.tool_unknown" Caller 200 Rpc(-32602), "call tools/list for the tools that are offered";
+    CatalogTooLarge "catalog.too_large" Upstream 200 Tool, "ask the operator whether the server should offer so many tools";
+
+    ApprovalUnavailable "approval.unavailable" Policy 200 Tool, "ask the operator to accept the tool as read-only, or to set approval = \"never\" for it";
+
+    RecordUnavailable "audit.unavailable" Internal 200 Tool, "try again once the operator has made room for records";
+
+    BadTarget "egress.bad_target" Policy 200 Tool, "ask the operator to correct the server's url";
+    NameBlocked "egress.name_blocked" Policy 200 Tool, "ask the operator whether a private grant should name this host";
+    HostNotAllowed "egress.host_not_allowed" Policy 403 Http, "ask the operator whether egress.toml should allow this host and port";
+    AddressBlocked "egress.address_blocked" Policy 200 Tool, "ask the operator whether a private grant should name this host";
+    NameUnresolved "egress.name_unresolved" Upstream 200 Tool, "check the server's host name";
+    DnsFailed "egress.dns_failed" Upstream 200 Tool, "try again; the name servers did not answer usefully";
+    DnsTimeout "egress.dns_timeout" Upstream 200 Tool, "try again; the name servers did not answer in time";
+    ConnectFailed "egress.connect_failed" Upstream 200 Tool, "try again later; the server does not accept connections";
+    ConnectTimeout "egress.connect_timeout" Upstream 200 Tool, "try again later; the server does not answer";
+    UpstreamTls "egress.tls_failed" Upstream 200 Tool, "ask the operator to check the server's certificate or to add its root with ca";
+    RedirectRefused "egress.redirect_refused" Upstream 200 Tool, "ask the operator to register the final address; redirects are never followed";
+    FirstByteTimeout "egress.first_byte_timeout" Upstream 200 Tool, "try again later; the server took the request and did not answer in time";
+    IdleTimeout "egress.idle_timeout" Upstream 200 Tool, "try again later; the server stopped sending";
+    CallTimeout "egress.call_timeout" Upstream 200 Tool, "ask for less at once, or let the operator raise the server's timeout";
+    ResponseHeadInvalid "egress.response_head_invalid" Upstream 200 Tool, "the server's answer is not valid HTTP; ask its operator";
+    ResponseTooLarge "egress.response_too_large" Upstream 200 Tool, "ask for less at once";
+    ResponseEncoding "egress.response_encoding" Upstream 200 Tool, "the server's answer cannot be decoded; ask its operator";
+    ConnectionLost "egress.connection_lost" Upstream 200 Tool, "the connection broke; whether the call took effect is not known";
+
+    UpstreamStatus "upstream.status" Upstream 200 Tool, "the server refused the request; ask its operator";
+    UpstreamUnauthorized "upstream.unauthorized" Upstream 200 Tool, "the server wants credentials, which this version cannot provide";
+    UpstreamContentType "upstream.content_type" Upstream 200 Tool, "the server's url does not lead to an MCP endpoint; ask the operator to correct it";
+    UpstreamMalformed "upstream.malformed" Upstream 200 Tool, "the server's answer is not valid; ask its operator";
+    UpstreamWrongId "upstream.wrong_id" Upstream 200 Tool, "the server answered another request; ask its operator";
+    UpstreamExtraAnswer "upstream.extra_answer" Upstream 200 Tool, "the server answered more than once; ask its operator";
+    UpstreamNoAnswer "upstream.no_answer" Upstream 200 Tool, "the server ended its stream without an answer; whether the call took effect is not known";
+    UpstreamEventTooLarge "upstream.event_too_large" Upstream 200 Tool, "ask for less at once";
+    UpstreamSessionLost "upstream.session_lost" Upstream 200 Tool, "start a new session with `initialize`";
+    UpstreamEra "upstream.era" Upstream 400 Rpc(-32022), "connect with a protocol version that the server speaks";
+
+    Cancelled "gateway.cancelled" Caller 200 Tool, "the call was stopped at the client's request";
+}

@@ -1,0 +1,244 @@
+//! Metrics: `tollgate_<room>_<what>_<unit>`, one handle each.
+//!
+//! What a successful call touches is resolved once, here; only refusals and failures look a label up.
+
+use std::{
+    sync::atomic::{AtomicI64, AtomicU64},
+    time::Duration,
+};
+
+use prometheus_client::{
+    encoding::text,
+    metrics::{
+        counter,
+        family::Family,
+        gauge,
+        histogram::{Histogram, exponential_buckets},
+        info::Info,
+    },
+    registry::{Metric, Registry},
+};
+
+/// A count that only rises.
+pub type Counter = counter::Counter<u64, AtomicU64>;
+/// A value that rises and falls.
+pub type Gauge = gauge::Gauge<i64, AtomicI64>;
+
+type Labels<const N: usize> = [(&'static str, &'static str); N];
+
+/// Every metric of the process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    /// By status class, 1xx first.
+    requests: [Counter; 5],
+    refusals: Family<Labels<1>, Counter>,
+    /// Open connections of all listeners.
+    pub listen_connections: Gauge,
+    /// Connections beyond the bound.
+    pub listen_turned_away: Counter,
+    /// Connections that could not be accepted.
+    pub listen_accept_failures: Counter,
+    calls: Family<Labels<2>, Counter>,
+    calls_allowed: Counter,
+    call_seconds: Histogram,
+    connections_new: Counter,
+    connections_reused: Counter,
+    blocked: Family<Labels<1>, Counter>,
+    audit_records: Family<Labels<1>, Counter>,
+    /// Reads that were answered although their record could not be kept.
+    pub audit_records_lost: Counter,
+    /// Records that wait for the disk.
+    pub audit_queue_depth: Gauge,
+    /// 1 while records can be kept, else 0.
+    pub audit_healthy: Gauge,
+    policy_generation: Gauge,
+    policy_reload_ok: Gauge,
+    policy_reload_failures: Counter,
+    /// Open sessions of the older protocol.
+    pub mcp_sessions: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Registers every metric.
+    pub fn new() -> Self {
+        let mut register = Register(Registry::with_prefix("tollgate"));
+        let requests: Family<Labels<1>, Counter> =
+            register.new("listen_requests", "Requests answered, by class of status");
+        let calls: Family<Labels<2>, Counter> = register.new(
+            "gateway_calls",
+            "Calls that ended, by outcome and code of the refusal",
+        );
+        let connections: Family<Labels<1>, Counter> = register.new(
+            "egress_connections",
+            "Requests sent, by whether their connection was reused",
+        );
+        // 1 ms to 131 s, each twice the one before.
+        let call_seconds = Histogram::new(exponential_buckets(0.001, 2.0, 18));
+        register.add(
+            "gateway_call_seconds",
+            "Time from a call's arrival to its end",
+            call_seconds.clone(),
+        );
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        register.add("build", "This build", build);
+        Self {
+            requests: ["1xx", "2xx", "3xx", "4xx", "5xx"]
+                .map(|class| requests.get_or_create_owned(&[("status_class", class)])),
+            refusals: register.new("listen_refusals", "Requests and connections refused at the door, by code"),
+            listen_connections: register.new("listen_connections", "Open connections"),
+            listen_turned_away: register.new("listen_turned_away", "Connections beyond the bound"),
+            listen_accept_failures: register.new("listen_accept_failures", "Connections that could not be accepted"),
+            calls_allowed: calls.get_or_create_owned(&[("outcome", "allowed"), ("code", "")]),
+            calls,
+            call_seconds,
+            connections_new: connections.get_or_create_owned(&[("reused", "false")]),
+            connections_reused: connections.get_or_create_owned(&[("reused", "true")]),
+            blocked: register.new("egress_blocked", "Destinations refused, by code"),
+            audit_records: register.new("audit_records", "Records taken, by kind"),
+            audit_records_lost: register
+                .new("audit_records_lost", "Reads answered without a record"),
+            audit_queue_depth: register.new("audit_queue_depth", "Records that wait for the disk"),
+            audit_healthy: register.new("audit_healthy", "1 while records can be kept, else 0"),
+            policy_generation: register
+                .new("policy_generation", "Generation of the policy in force"),
+            policy_reload_ok: register.new(
+                "policy_reload_ok",
+                "1 if the last policy read is in force, else 0",
+            ),
+            policy_reload_failures: register
+                .new("policy_reload_failures", "Policies that were not taken"),
+            mcp_sessions: register.new("mcp_sessions", "Open sessions of the older protocol"),
+            registry: register.0,
+        }
+    }
+
+    /// A request was answered with this HTTP status; what is no status is counted as 5xx.
+    pub fn request(&self, status: u16) {
+        let class = usize::from(status / 100).wrapping_sub(1).min(4);
+        self.requests[class].inc();
+    }
+
+    /// The door refused a request or a connection with this code.
+    pub fn listen_refused(&self, code: &'static str) {
+        self.refusals.get_or_create(&[("code", code)]).inc();
+    }
+
+    /// A call ended after `took`: `outcome` as records name it, and the code of a refusal or failure.
+    pub fn call(&self, outcome: &'static str, code: Option<&'static str>, took: Duration) {
+        self.call_seconds.observe(took.as_secs_f64());
+        match (outcome, code) {
+            ("allowed", None) => self.calls_allowed.inc(),
+            _ => self
+                .calls
+                .get_or_create(&[("outcome", outcome), ("code", code.unwrap_or_default())])
+                .inc(),
+        };
+    }
+
+    /// A request went out on a new connection, or on one that was kept.
+    pub fn connection(&self, reused: bool) {
+        if reused {
+            self.connections_reused.inc();
+        } else {
+            self.connections_new.inc();
+        }
+    }
+
+    /// A destination was refused with this code.
+    pub fn blocked(&self, code: &'static str) {
+        self.blocked.get_or_create(&[("code", code)]).inc();
+    }
+
+    /// The count of records of this kind; the journal asks once for each.
+    pub fn audit_records(&self, kind: &'static str) -> Counter {
+        self.audit_records.get_or_create_owned(&[("kind", kind)])
+    }
+
+    /// A policy of this generation came into force.
+    pub fn policy_loaded(&self, generation: u64) {
+        self.policy_generation
+            .set(i64::try_from(generation).unwrap_or(i64::MAX));
+        self.policy_reload_ok.set(1);
+    }
+
+    /// A policy was read and not taken; the one before stays in force.
+    pub fn policy_refused(&self) {
+        self.policy_reload_ok.set(0);
+        self.policy_reload_failures.inc();
+    }
+
+    /// The OpenMetrics text.
+    pub fn render(&self) -> String {
+        let mut text = String::with_capacity(8 << 10);
+        text::encode(&mut text, &self.registry).expect("writing to memory does not fail");
+        text
+    }
+}
+
+/// Registers metrics as they are made.
+struct Register(Registry);
+
+impl Register {
+    fn new<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
+        let metric = M::default();
+        self.add(name, help, metric.clone());
+        metric
+    }
+
+    fn add(&mut self, name: &str, help: &str, metric: impl Metric) {
+        self.0.register(name, help, metric);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_is_shown_under_its_name() {
+        let metrics = Metrics::new();
+        metrics.request(204);
+        metrics.request(0);
+        metrics.call("allowed", None, Duration::from_millis(3));
+        metrics.call("refused", Some("catalog.tool_unknown"), Duration::ZERO);
+        metrics.connection(true);
+        metrics.blocked("egress.address_blocked");
+        metrics.audit_records("call").inc();
+        metrics.policy_loaded(7);
+        metrics.policy_refused();
+        metrics.mcp_sessions.inc();
+        metrics.audit_queue_depth.set(4);
+        let text = metrics.render();
+        for line in [
+            r#"tollgate_listen_requests_total{status_class="2xx"} 1"#,
+            r#"tollgate_listen_requests_total{status_class="5xx"} 1"#,
+            r#"tollgate_gateway_calls_total{outcome="allowed",code=""} 1"#,
+            r#"tollgate_gateway_calls_total{outcome="refused",code="catalog.tool_unknown"} 1"#,
+            r#"tollgate_gateway_call_seconds_bucket{le="0.004"} 2"#,
+            r#"tollgate_egress_connections_total{reused="true"} 1"#,
+            r#"tollgate_egress_blocked_total{code="egress.address_blocked"} 1"#,
+            r#"tollgate_audit_records_total{kind="call"} 1"#,
+            "tollgate_audit_records_lost_total 0",
+            "tollgate_audit_queue_depth 4",
+            "tollgate_audit_healthy 0",
+            "tollgate_policy_generation 7",
+            "tollgate_policy_reload_ok 0",
+            "tollgate_policy_reload_failures_total 1",
+            "tollgate_mcp_sessions 1",
+            r#"tollgate_build_info{version="0.1.0"} 1"#,
+            "# EOF",
+        ] {
+            assert!(
+                text.lines().any(|found| found == line),
+                "`{line}` is not in\n{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Owns: speaking MCP over HTTP to a tool server, in the era that it speaks.
+//! Imports: layers 0–2.
+//! Never: forwards a caller's credentials, cookies or session ids; repeats a request that may have been taken.
+//! Fails as: [`Error`].
+
+mod answer;
+mod era;
+mod error;
+mod session;
+mod stream;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+
+pub use answer::{Answer, Edit, Message};
+pub use era::Eras;
+pub use error::Error;
+pub use session::{Hello, Session};
+pub use stream::{Item, Messages};
+
+use crate::{
+    catalog::PinnedTool,
+    deadline::Deadline,
+    egress::{self, Destination, Effect, Egress, Outbound},
+    policy::Permit,
+};
+
+/// The way to tool servers; one for each worker, cheap to clone.
+#[derive(Clone)]
+pub struct Upstream {
+    egress: Egress,
+    eras: Arc<Eras>,
+    ids: Arc<AtomicU64>,
+}
+
+/// How a request travels.
+#[derive(Clone, Copy, Debug)]
+pub enum Wire<'a> {
+    /// Alone, with its metadata mirrored in headers (2026-07-28).
+    Modern(&'a HeaderMap),
+    /// In a session.
+    Legacy(&'a Session),
+}
+
+/// One JSON-RPC request, its id already the one that the upstream is to see.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// Who may, and where to.
+    pub permit: &'a Permit,
+    /// How it travels.
+    pub wire: Wire<'a>,
+    /// The JSON text.
+    pub body: Bytes,
+    /// The id in it.
+    pub id: u64,
+    /// Whether it may have an effect, with the proof that its intent is on disk.
+    pub effect: &'a Effect,
+    /// When it ends.
+    pub deadline: Deadline,
+}
+
+/// What came back, and from where.
+#[derive(Debug)]
+pub struct Answered {
+    /// The answer.
+    pub answer: Answer,
+    /// Where it came from.
+    pub destination: Destination,
+}
+
+impl Upstream {
+    /// Over `egress`; ids and what is known of eras are shared by all workers, so that ids are unique on every server.
+    pub fn new(egress: Egress, eras: Arc<Eras>, ids: Arc<AtomicU64>) -> Self {
+        Self { egress, eras, ids }
+    }
+
+    /// An id that no other request of this process has.
+    pub fn next_id(&self) -> u64 {
+        self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Calls a tool that the server is known to offer.
+    pub async fn call(&self, _tool: &PinnedTool, request: Request<'_>) -> Result<Answered, Error> {
+        self.ask(request).await
+    }
+
+    /// Asks anything that has no effect of its own: lists, discovery.
+    pub async fn ask(&self, request: Request<'_>) -> Result<Answered, Error> {
+        let inbound = match request.wire {
+            Wire::Modern(_) => self.post(&request).await?,
+            Wire::Legacy(session) => self.post_in_session(&request, session).await?,
+        };
+        let destination = inbound.destination.clone();
+        let answer = answer::read(&request, inbound).await?;
+        Ok(Answered { answer, destination })
+    }
+
+    /// Sends what has no answer: a notification, or a response to the server's own request.
+    pub async fn tell(
+        &self,
+        permit: &Permit,
+        session: &Session,
+        body: Bytes,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        let headers = session.headers();
+        let inbound = self.send(permit, Method::POST, headers, body, &Effect::Read, deadline).await?;
+        let status = inbound.status;
+        // The few bytes that servers send with a 202 are read, so that the connection can be used again.
+        let _ = inbound.body.collect(4096).await;
+        if status.is_success() {
+            return Ok(());
+        }
+        Err(answer::status_error(permit, status))
+    }
+
+    /// Sends a request in a session. A session that the server no longer knows is opened anew, once: the 404 says
+    /// that the request was not taken (MCP 2025-11-25, session management).
+    async fn post_in_session(
+        &self,
+        request: &Request<'_>,
+        session: &Session,
+    ) -> Result<egress::Inbound, Error> {
+        let seen = session.epoch();
+        let inbound = self.post(request).await?;
+        if inbound.status != StatusCode::NOT_FOUND || !session.has_id() {
+            return Ok(inbound);
+        }
+        drop(inbound);
+        self.renew(request.permit, session, seen, request.deadline).await?;
+        let inbound = self.post(request).await?;
+        if inbound.status == StatusCode::NOT_FOUND {
+            return Err(Error::SessionLost {
+                server: request.permit.server().name.clone(),
+            });
+        }
+        Ok(inbound)
+    }
+
+    async fn post(&self, request: &Request<'_>) -> Result<egress::Inbound, Error> {
+        let headers = match request.wire {
+            Wire::Modern(headers) => headers.clone(),
+            Wire::Legacy(session) => session.headers(),
+        };
+        let body = request.body.clone();
+        self.send(request.permit, Method::POST, headers, body, request.effect, request.deadline).await
+    }
+
+    async fn send(
+        &self,
+        permit: &Permit,
+        method: Method,
+        mut headers: HeaderMap,
+        body: Bytes,
+        effect: &Effect,
+        deadline: Deadline,
+    ) -> Result<egress::Inbound, Error> {
+        let accept = if method == Method::GET { "text/event-stream" } else { "application/json, text/event-stream" };
+        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        headers.insert(header::USER_AGENT, HeaderValue::from_static(AGENT));
+        if method == Method::POST {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        let mut request = http::Request::new(body);
+        *request.method_mut() = method;
+        *request.headers_mut() = headers;
+        let outbound = Outbound { permit, request, effect, deadline };
+        self.egress.send(outbound).await.map_err(|failed| Error::Egress {
+            server: permit.server().name.clone(),
+            source: failed.error,
+            destination: failed.destination,
+        })
+    }
+}
+
+/// How Tollgate names itself to tool servers.
+const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));

@@ -1,0 +1,244 @@
+//! What an HTTP response of a tool server means.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+
+use super::{Error, Messages, Request};
+use crate::{
+    egress::Inbound,
+    mcp::{Envelope, Kind, envelope::splice, tools::Page},
+    policy::Permit,
+    refusal::Refusal,
+};
+
+/// An answer: there already, or still coming.
+#[derive(Debug)]
+pub enum Answer {
+    /// One JSON body.
+    Whole(Message),
+    /// An event stream that will end with the answer.
+    Stream(Messages),
+}
+
+/// A response to the request that was asked.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// The HTTP status that it came with; 200 in a stream.
+    pub status: StatusCode,
+    /// The JSON text.
+    bytes: Bytes,
+    id: Option<Range<usize>>,
+    payload: Payload,
+}
+
+/// A part of a message that is replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The bytes that go.
+    pub place: Range<usize>,
+    /// The JSON text that comes.
+    pub text: String,
+}
+
+#[derive(Clone, Debug)]
+enum Payload {
+    Result { whole: Range<usize>, is_error: bool, result_type: Option<Range<usize>> },
+    Error { code: Option<i64> },
+}
+
+impl Message {
+    /// Reads a response to the request `id`.
+    pub(super) fn read(permit: &Permit, id: u64, status: StatusCode, bytes: Bytes) -> Result<Self, Error> {
+        let malformed = |reason: String| Error::Malformed { server: permit.server().name.clone(), reason };
+        let envelope = Envelope::upstream(&bytes)
+            .map_err(|refusal| malformed(refusal.detail.unwrap_or(refusal.public)))?;
+        if envelope.kind != Kind::Response {
+            return Err(malformed("a request where the answer was expected".to_owned()));
+        }
+        Self::from_envelope(permit, id, status, &envelope, &bytes)
+    }
+
+    pub(super) fn from_envelope(
+        permit: &Permit,
+        id: u64,
+        status: StatusCode,
+        envelope: &Envelope<'_>,
+        bytes: &Bytes,
+    ) -> Result<Self, Error> {
+        let payload = match (&envelope.result, &envelope.error) {
+            (Some(result), _) => Payload::Result {
+                whole: result.whole.range(),
+                is_error: result.is_error,
+                result_type: result.result_type.map(|part| part.range()),
+            },
+            (None, error) => Payload::Error { code: error.as_ref().and_then(|error| error.code) },
+        };
+        // A server that could not read a request answers it with a null id, and that can only be an error.
+        let ours = match envelope.id_text() {
+            Some(text) => text == itoa::Buffer::new().format(id),
+            None => matches!(payload, Payload::Error { .. }),
+        };
+        if !ours {
+            return Err(Error::WrongId { server: permit.server().name.clone() });
+        }
+        Ok(Self {
+            status,
+            id: envelope.id.map(|id| id.part().range()),
+            bytes: bytes.clone(),
+            payload,
+        })
+    }
+
+    /// The JSON text under the caller's id, in pieces that follow one another.
+    pub fn with_id(&self, id: &Bytes) -> [Bytes; 3] {
+        match &self.id {
+            Some(place) => [self.bytes.slice(..place.start), id.clone(), self.bytes.slice(place.end..)],
+            None => self.with_null_id_replaced(id),
+        }
+    }
+
+    /// The result, if it is one.
+    pub fn result(&self) -> Option<&str> {
+        match &self.payload {
+            Payload::Result { whole, .. } => std::str::from_utf8(&self.bytes[whole.clone()]).ok(),
+            Payload::Error { .. } => None,
+        }
+    }
+
+    /// The text under the caller's id, with parts of it replaced; the places are those of [`Message::part_of_result`]
+    /// and [`Message::page`].
+    pub fn edited(&self, id: &Bytes, edits: &[Edit]) -> Bytes {
+        let own = self.id.clone().map(|place| (place, &id[..]));
+        let edits = edits.iter().map(|edit| (edit.place.clone(), edit.text.as_bytes()));
+        let mut all: Vec<_> = own.into_iter().chain(edits).collect();
+        all.sort_by_key(|(place, _)| place.start);
+        splice(&self.bytes, &all).into()
+    }
+
+    /// Where a part that was borrowed from [`Message::result`] stands in the whole text.
+    pub fn part_of_result(&self, part: &str) -> Option<Range<usize>> {
+        let start = (part.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize)?;
+        let place = start..start.checked_add(part.len())?;
+        (place.end <= self.bytes.len()).then_some(place)
+    }
+
+    /// The page of tools in an answer to `tools/list`, of at most `max` tools; `None` for an error.
+    pub fn page(&self, max: usize) -> Result<Option<Page<'_>>, Refusal> {
+        let result = Envelope::upstream(&self.bytes)?.result;
+        result.map(|result| Page::read(result.whole, max)).transpose()
+    }
+
+    /// The number of a JSON-RPC error; `None` for a result.
+    pub fn error_code(&self) -> Option<i64> {
+        match self.payload {
+            Payload::Error { code } => Some(code.unwrap_or_default()),
+            Payload::Result { .. } => None,
+        }
+    }
+
+    /// Whether the answer says that the request failed: a JSON-RPC error, or a tool result with `isError`.
+    pub fn is_error(&self) -> bool {
+        match self.payload {
+            Payload::Error { .. } => true,
+            Payload::Result { is_error, .. } => is_error,
+        }
+    }
+
+    /// Whether the server wants input before it answers (MCP 2026-07-28, multi round-trip requests).
+    pub fn wants_input(&self) -> bool {
+        match &self.payload {
+            Payload::Result { result_type: Some(place), .. } => &self.bytes[place.clone()] == b"\"input_required\"",
+            _ => false,
+        }
+    }
+
+    /// Bytes of JSON text.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn with_null_id_replaced(&self, id: &Bytes) -> [Bytes; 3] {
+        let error = Envelope::upstream(&self.bytes).ok().and_then(|envelope| envelope.error);
+        let error = error.map_or(Bytes::from_static(b"null"), |error| self.bytes.slice(error.whole.range()));
+        let mut head = Vec::with_capacity(32 + id.len());
+        head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        head.extend_from_slice(id);
+        head.extend_from_slice(br#","error":"#);
+        [head.into(), error, Bytes::from_static(b"}")]
+    }
+}
+
+/// Reads the answer to `request`.
+pub(super) async fn read(request: &Request<'_>, inbound: Inbound) -> Result<Answer, Error> {
+    read_for(request.permit, request.id, inbound).await
+}
+
+/// Reads the answer to the request `id`.
+pub(super) async fn read_for(permit: &Permit, id: u64, inbound: Inbound) -> Result<Answer, Error> {
+    let status = inbound.status;
+    let server = &permit.server().name;
+    match Type::of(&inbound.headers) {
+        Type::Json => {
+            let cap = permit.server().limits.response_bytes;
+            let body = inbound.body.collect(cap).await.map_err(|source| Error::Egress { server: server.clone(), source, destination: None })?;
+            match Message::read(permit, id, status, body) {
+                Ok(message) if status.is_success() || message.error_code().is_some() => Ok(Answer::Whole(message)),
+                Err(error) if status.is_success() => Err(error),
+                Ok(_) | Err(_) => Err(status_error(permit, status)),
+            }
+        }
+        Type::Events if status == StatusCode::OK => Ok(Answer::Stream(Messages::answering(permit, id, inbound.body))),
+        _ if !status.is_success() => Err(status_error(permit, status)),
+        _ if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT => Err(Error::NoAnswer { server: server.clone() }),
+        _ => Err(content_type_error(permit, &inbound.headers)),
+    }
+}
+
+/// Reads the answer to a GET: the stream, or `None` where the server offers none.
+pub(super) fn read_listening(permit: &Permit, inbound: Inbound) -> Result<Option<Messages>, Error> {
+    match (inbound.status, Type::of(&inbound.headers)) {
+        (StatusCode::OK, Type::Events) => Ok(Some(Messages::listening(permit, inbound.body))),
+        (StatusCode::METHOD_NOT_ALLOWED, _) => Ok(None),
+        (status, _) if !status.is_success() => Err(status_error(permit, status)),
+        _ => Err(content_type_error(permit, &inbound.headers)),
+    }
+}
+
+/// The error that a status without a usable body stands for.
+pub(super) fn status_error(permit: &Permit, status: StatusCode) -> Error {
+    let server = permit.server().name.clone();
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Error::Unauthorized { server, status: status.as_u16() },
+        _ => Error::Status { server, status: status.as_u16() },
+    }
+}
+
+fn content_type_error(permit: &Permit, headers: &HeaderMap) -> Error {
+    let found = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    Error::ContentType {
+        server: permit.server().name.clone(),
+        found: found.unwrap_or("no content type").chars().take(64).collect(),
+    }
+}
+
+enum Type {
+    Json,
+    Events,
+    Other,
+}
+
+impl Type {
+    fn of(headers: &HeaderMap) -> Self {
+        let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = value.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        if essence.eq_ignore_ascii_case("application/json") {
+            Self::Json
+        } else if essence.eq_ignore_ascii_case("text/event-stream") {
+            Self::Events
+        } else {
+            Self::Other
+        }
+    }
+}

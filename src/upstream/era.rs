@@ -1,0 +1,173 @@
+//! Which era a server speaks, found out by asking and remembered for a while.
+
+use std::{sync::Arc, time::Duration};
+
+use dashmap::DashMap;
+use http::HeaderMap;
+use tokio::time::Instant;
+
+use super::{Answer, Error, Request, Upstream, Wire};
+use crate::{
+    address::Target,
+    deadline::Deadline,
+    egress::Effect,
+    mcp::{Revision, headers},
+    policy::{Era, Permit, Server},
+};
+
+/// How long what was found out holds.
+const REMEMBERED: Duration = Duration::from_secs(300);
+
+/// What is known of the servers that policy names; shared by all workers.
+#[derive(Debug, Default)]
+pub struct Eras {
+    known: DashMap<Arc<str>, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    target: Target,
+    path: Arc<str>,
+    modern: bool,
+    until: Instant,
+}
+
+impl Eras {
+    /// Forgets servers that policy no longer names.
+    pub fn retain(&self, named: impl Fn(&str) -> bool) {
+        self.known.retain(|name, _| named(name));
+    }
+
+    fn recall(&self, server: &Server) -> Option<bool> {
+        let known = self.known.get(&server.name)?;
+        let same = known.target == server.target && known.path == server.path;
+        (same && known.until > Instant::now()).then_some(known.modern)
+    }
+
+    fn remember(&self, server: &Server, modern: bool) {
+        let known = Known {
+            target: server.target.clone(),
+            path: server.path.clone(),
+            modern,
+            until: Instant::now() + REMEMBERED,
+        };
+        self.known.insert(server.name.clone(), known);
+    }
+}
+
+impl Upstream {
+    /// Makes sure that the server speaks the modern era. A server whose era is not known is asked for
+    /// `server/discover`, which has no effect whatever the server takes it for (MCP 2026-07-28, backward compatibility).
+    pub async fn require_modern(&self, permit: &Permit, deadline: Deadline) -> Result<(), Error> {
+        let server = permit.server();
+        let modern = match (server.era, self.eras.recall(server)) {
+            (Era::Modern, _) => true,
+            (Era::Legacy, _) => false,
+            (Era::Auto, Some(modern)) => modern,
+            (Era::Auto, None) => {
+                let modern = self.probe(permit, deadline).await?;
+                self.eras.remember(server, modern);
+                modern
+            }
+        };
+        if modern {
+            return Ok(());
+        }
+        Err(Error::Era {
+            server: server.name.clone(),
+            wanted: Revision::MODERN.as_str(),
+            spoken: Revision::LEGACY.as_str().to_owned(),
+        })
+    }
+
+    async fn probe(&self, permit: &Permit, deadline: Deadline) -> Result<bool, Error> {
+        let id = self.next_id();
+        let headers = discover_headers();
+        let request = Request {
+            permit,
+            wire: Wire::Modern(&headers),
+            body: discover_body(id).into(),
+            id,
+            effect: &Effect::Read,
+            deadline,
+        };
+        let message = match self.ask(request).await {
+            Ok(answered) => match answered.answer {
+                Answer::Whole(message) => message,
+                Answer::Stream(mut messages) => messages.only_answer().await?,
+            },
+            // A session server answers a request outside any session with a bare 4xx.
+            Err(Error::Status { status: 400..=499, .. } | Error::ContentType { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        Ok(match (message.error_code(), message.result()) {
+            (Some(-32022..=-32020), _) => true,
+            (Some(-32601), _) => message.status.as_u16() == 404,
+            (Some(_), _) | (None, None) => false,
+            (None, Some(result)) => lists_modern(result),
+        })
+    }
+}
+
+/// Whether a discovery result offers the modern revision. One that names no versions is a modern server's all the same.
+fn lists_modern(result: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Discovery {
+        #[serde(rename = "supportedVersions")]
+        supported_versions: Option<Vec<String>>,
+        capabilities: Option<serde::de::IgnoredAny>,
+    }
+    match serde_json::from_str::<Discovery>(result) {
+        Ok(Discovery { supported_versions: Some(versions), .. }) => {
+            versions.iter().any(|version| version == Revision::MODERN.as_str())
+        }
+        Ok(Discovery { capabilities, .. }) => capabilities.is_some(),
+        Err(_) => false,
+    }
+}
+
+fn discover_headers() -> HeaderMap {
+    let mut map = HeaderMap::with_capacity(6);
+    map.insert(headers::PROTOCOL_VERSION, http::HeaderValue::from_static(Revision::MODERN.as_str()));
+    map.insert(headers::METHOD, http::HeaderValue::from_static("server/discover"));
+    map
+}
+
+fn discover_body(id: u64) -> String {
+    format!(
+        concat!(
+            r#"{{"jsonrpc":"2.0","id":{},"method":"server/discover","params":{{"_meta":{{"#,
+            r#""io.modelcontextprotocol/protocolVersion":"{}","#,
+            r#""io.modelcontextprotocol/clientInfo":{{"name":"tollgate","version":"{}"}},"#,
+            r#""io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+        ),
+        id,
+        Revision::MODERN.as_str(),
+        env!("CARGO_PKG_VERSION"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_probe_is_json() {
+        let body: serde_json::Value = serde_json::from_str(&discover_body(7)).expect("valid JSON");
+        assert_eq!(body["id"], 7);
+        assert_eq!(body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+    }
+
+    #[test]
+    fn discovery_results_tell_the_era() {
+        for (result, modern) in [
+            (r#"{"supportedVersions":["2026-07-28","2025-11-25"]}"#, true),
+            (r#"{"supportedVersions":["2025-11-25"],"capabilities":{}}"#, false),
+            (r#"{"capabilities":{"tools":{}}}"#, true),
+            (r#"{"tools":[]}"#, false),
+            ("[]", false),
+        ] {
+            assert_eq!(lists_modern(result), modern, "{result}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The upstream's side of a session: opened by Tollgate, renewed when the server forgets it, ended with the client's.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method};
+use tokio::sync::Semaphore;
+
+use super::{Answer, Error, Message, Upstream, answer, stream::Messages};
+use crate::{
+    deadline::Deadline,
+    egress::Effect,
+    mcp::{Revision, headers},
+    policy::{Era, Permit},
+};
+
+/// Session ids longer than this are no session ids.
+const ID_BYTES: usize = 1024;
+
+/// The parameters of `initialize` as the server sees them: our revision, no capabilities that are not relayed, and the client's own name.
+#[derive(Clone, Debug)]
+pub struct Hello(Bytes);
+
+impl Hello {
+    /// From the client's own `clientInfo`, as it spelled it.
+    pub fn new(client_info: &str) -> Self {
+        let revision = Revision::LEGACY.as_str();
+        Self(
+            format!(r#"{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{client_info}}}"#)
+                .into(),
+        )
+    }
+
+    fn request(&self, id: u64) -> Bytes {
+        let params = std::str::from_utf8(&self.0).unwrap_or("{}");
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize","params":{params}}}"#).into()
+    }
+}
+
+/// One session with one server, used by one client session alone.
+#[derive(Debug)]
+pub struct Session {
+    hello: Hello,
+    id: Mutex<Option<HeaderValue>>,
+    epoch: AtomicU64,
+    renewing: Semaphore,
+}
+
+impl Session {
+    /// Which opening of the session this is; rises when it is renewed.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Whether the server gave it an id; one that did not keeps no session.
+    pub(super) fn has_id(&self) -> bool {
+        self.id.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    pub(super) fn headers(&self) -> HeaderMap {
+        let mut map = HeaderMap::with_capacity(6);
+        map.insert(headers::PROTOCOL_VERSION, HeaderValue::from_static(Revision::LEGACY.as_str()));
+        if let Some(id) = &*self.id.lock().unwrap_or_else(PoisonError::into_inner) {
+            map.insert(headers::SESSION_ID, id.clone());
+        }
+        map
+    }
+}
+
+impl Upstream {
+    /// Opens a session; returns it with the server's answer to `initialize`.
+    pub async fn open(
+        &self,
+        permit: &Permit,
+        hello: Hello,
+        deadline: Deadline,
+    ) -> Result<(Session, Message), Error> {
+        if permit.server().era == Era::Modern {
+            return Err(Error::Era {
+                server: permit.server().name.clone(),
+                wanted: Revision::LEGACY.as_str(),
+                spoken: Revision::MODERN.as_str().to_owned(),
+            });
+        }
+        let (id, message) = self.initialize(permit, &hello, deadline).await?;
+        let session = Session {
+            hello,
+            id: Mutex::new(id),
+            epoch: AtomicU64::new(0),
+            renewing: Semaphore::new(1),
+        };
+        Ok((session, message))
+    }
+
+    /// Ends a session, as far as the server lets itself be told.
+    pub async fn close(&self, permit: &Permit, session: &Session, deadline: Deadline) -> Result<(), Error> {
+        if !session.has_id() {
+            return Ok(());
+        }
+        let headers = session.headers();
+        let inbound =
+            self.send(permit, Method::DELETE, headers, Bytes::new(), &Effect::Read, deadline).await?;
+        let _ = inbound.body.collect(4096).await;
+        Ok(())
+    }
+
+    /// Opens the stream of what the server says unasked. `None` where it offers none (405).
+    pub async fn listen(
+        &self,
+        permit: &Permit,
+        session: &Session,
+        deadline: Deadline,
+    ) -> Result<Option<Messages>, Error> {
+        let headers = session.headers();
+        let inbound = self.send(permit, Method::GET, headers, Bytes::new(), &Effect::Read, deadline).await?;
+        answer::read_listening(permit, inbound)
+    }
+
+    /// Opens `session` anew, unless another request has done so since `seen`.
+    pub(super) async fn renew(
+        &self,
+        permit: &Permit,
+        session: &Session,
+        seen: u64,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        let Ok(_turn) = session.renewing.acquire().await else {
+            return Err(lost(permit));
+        };
+        if session.epoch() != seen {
+            return Ok(());
+        }
+        let (id, _) = self.initialize(permit, &session.hello, deadline).await?;
+        *session.id.lock().unwrap_or_else(PoisonError::into_inner) = id;
+        let ready = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        self.tell(permit, session, ready, deadline).await?;
+        session.epoch.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    async fn initialize(
+        &self,
+        permit: &Permit,
+        hello: &Hello,
+        deadline: Deadline,
+    ) -> Result<(Option<HeaderValue>, Message), Error> {
+        let id = self.next_id();
+        let body = hello.request(id);
+        let headers = HeaderMap::with_capacity(4);
+        let inbound = self.send(permit, Method::POST, headers, body, &Effect::Read, deadline).await?;
+        let session_id = session_id(permit, &inbound.headers)?;
+        match answer::read_for(permit, id, inbound).await? {
+            Answer::Whole(message) => Ok((session_id, message)),
+            Answer::Stream(mut messages) => Ok((session_id, messages.only_answer().await?)),
+        }
+    }
+}
+
+fn session_id(permit: &Permit, headers: &HeaderMap) -> Result<Option<HeaderValue>, Error> {
+    let Some(id) = headers.get(headers::SESSION_ID) else {
+        return Ok(None);
+    };
+    let bytes = id.as_bytes();
+    // MCP 2025-11-25, session management: visible ASCII only.
+    if bytes.is_empty() || bytes.len() > ID_BYTES || !bytes.iter().all(|byte| (0x21..=0x7e).contains(byte)) {
+        return Err(Error::Malformed {
+            server: permit.server().name.clone(),
+            reason: "a session id that is not visible ASCII".to_owned(),
+        });
+    }
+    let mut id = id.clone();
+    id.set_sensitive(true);
+    Ok(Some(id))
+}
+
+fn lost(permit: &Permit) -> Error {
+    Error::SessionLost {
+        server: permit.server().name.clone(),
+    }
+}
