@@ -3,6 +3,7 @@
 //! Never: decides anything that a running process would decide otherwise.
 //! Fails as: an exit code of [`Exit`], with the reason on standard error.
 
+mod demo;
 mod drain;
 mod exit;
 pub mod explain;
@@ -18,7 +19,8 @@ use clap::{Parser, Subcommand};
 
 pub use exit::Exit;
 
-const ABOUT: &str = "A sidecar MCP gateway: every tool call is judged, pinned to its address, and recorded";
+const ABOUT: &str =
+    "A sidecar MCP gateway: every tool call is judged, pinned to its address, and recorded";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,6 +41,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// See it work, with nothing else installed.
+    Demo(demo::Args),
     /// Run the gateway until it is told to stop.
     Serve(serve::Args),
     /// Say what would be decided about a destination or a tool, and by which rule.
@@ -58,10 +62,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => {
             // A closed pipe is no reason for another exit code.
             drop(error.print());
-            return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Ok
+            }
+            .into();
         }
     };
     match cli.command {
+        Command::Demo(args) => demo::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Status(args) => status::run(args),

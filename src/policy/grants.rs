@@ -39,7 +39,10 @@ pub(super) fn resolve(
 }
 
 fn compiled(private: &Private) -> Grant {
-    let legs = private.servers.iter().map(|name| Leg::Server(name.value.as_str().into()));
+    let legs = private
+        .servers
+        .iter()
+        .map(|name| Leg::Server(name.value.as_str().into()));
     Grant {
         host: private.host.clone(),
         port: private.port,
@@ -87,13 +90,21 @@ fn shut(private: &Private, grant: &Grant, inputs: &Inputs<'_>) -> Option<Fault> 
         ..Rules::default()
     };
     let closed = |place: &crate::table::Place, reason: &str| {
-        place.fault(format!("no grant can open this: {reason}; remove the grant"))
+        place.fault(format!(
+            "no grant can open this: {reason}; remove the grant"
+        ))
     };
     if let Err(blocked) = rules.before_resolving(leg, &target) {
-        let place = private.address.as_ref().map_or(&private.place, |item| &item.place);
+        let place = private
+            .address
+            .as_ref()
+            .map_or(&private.place, |item| &item.place);
         return Some(closed(place, &blocked.reason));
     }
-    let single = private.addresses.iter().filter(|net| net.value.prefix_len() == net.value.max_prefix_len());
+    let single = private
+        .addresses
+        .iter()
+        .filter(|net| net.value.prefix_len() == net.value.max_prefix_len());
     single
         .filter_map(|net| {
             let answer: [IpAddr; 1] = [net.value.addr()];

@@ -1,6 +1,9 @@
 //! A document, and the typed way of asking its tables for keys.
 
-use std::{cell::RefCell, collections::BTreeMap, fmt::Display, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{
+    cell::RefCell, collections::BTreeMap, fmt::Display, ops::RangeInclusive, sync::Arc,
+    time::Duration,
+};
 
 use toml::{
     Spanned,
@@ -122,7 +125,9 @@ impl<'d> Table<'d> {
 
     /// Where the key's value stands; the table's own place if it is not written.
     pub fn place_of(&self, key: &'static str) -> Place {
-        let at = self.find(key).map_or(self.start, |found| found.span().start);
+        let at = self
+            .find(key)
+            .map_or(self.start, |found| found.span().start);
         self.document.place(at, self.dotted(key))
     }
 
@@ -157,7 +162,9 @@ impl<'d> Table<'d> {
             return self.mistyped(self.dotted(key), found, "an integer", found.get_ref());
         };
         let value = u64::from_str_radix(written.as_str(), written.radix()).ok();
-        self.bounded(key, value, written.as_str(), bounds, |value| value.to_string())
+        self.bounded(key, value, written.as_str(), bounds, |value| {
+            value.to_string()
+        })
     }
 
     /// A duration within bounds, written like `"5s"`.
@@ -198,7 +205,11 @@ impl<'d> Table<'d> {
         let hint = nearest(&text.value, &known)
             .map(|word| format!("; did you mean `{word}`?"))
             .unwrap_or_default();
-        let message = format!("found `{}`, expected one of {}{hint}", text.value, listed(known));
+        let message = format!(
+            "found `{}`, expected one of {}{hint}",
+            text.value,
+            listed(known)
+        );
         self.fault(text.fault(message));
         None
     }
@@ -219,7 +230,12 @@ impl<'d> Table<'d> {
     pub fn texts(&self, key: &'static str) -> Option<Vec<Item<String>>> {
         let found = self.find(key)?;
         let DeValue::Array(list) = found.get_ref() else {
-            return self.mistyped(self.dotted(key), found, "a list of strings", found.get_ref());
+            return self.mistyped(
+                self.dotted(key),
+                found,
+                "a list of strings",
+                found.get_ref(),
+            );
         };
         let items = list.iter().enumerate();
         Some(
@@ -241,7 +257,10 @@ impl<'d> Table<'d> {
             return Vec::new();
         };
         let DeValue::Array(list) = found.get_ref() else {
-            let expected = format!("a list of tables, each begun with `[[{}]]`", self.dotted(key));
+            let expected = format!(
+                "a list of tables, each begun with `[[{}]]`",
+                self.dotted(key)
+            );
             self.mistyped::<()>(self.dotted(key), found, &expected, found.get_ref());
             return Vec::new();
         };
@@ -325,7 +344,13 @@ impl<'d> Table<'d> {
     }
 
     fn report_unknown(&self) {
-        let asked = self.document.asked.borrow().get(&self.key).cloned().unwrap_or_default();
+        let asked = self
+            .document
+            .asked
+            .borrow()
+            .get(&self.key)
+            .cloned()
+            .unwrap_or_default();
         for (key, value) in self.entries {
             let name: &str = key.get_ref();
             if !asked.contains(&name) && !asked.contains(&ANY) {

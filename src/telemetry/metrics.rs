@@ -91,10 +91,16 @@ impl Metrics {
         Self {
             requests: ["1xx", "2xx", "3xx", "4xx", "5xx"]
                 .map(|class| requests.get_or_create_owned(&[("status_class", class)])),
-            refusals: register.new("listen_refusals", "Requests and connections refused at the door, by code"),
+            refusals: register.new(
+                "listen_refusals",
+                "Requests and connections refused at the door, by code",
+            ),
             listen_connections: register.new("listen_connections", "Open connections"),
             listen_turned_away: register.new("listen_turned_away", "Connections beyond the bound"),
-            listen_accept_failures: register.new("listen_accept_failures", "Connections that could not be accepted"),
+            listen_accept_failures: register.new(
+                "listen_accept_failures",
+                "Connections that could not be accepted",
+            ),
             calls_allowed: calls.get_or_create_owned(&[("outcome", "allowed"), ("code", "")]),
             calls,
             call_seconds,

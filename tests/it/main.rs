@@ -3,4 +3,5 @@
 mod audit;
 mod audit_faults;
 mod corpus;
+mod demo;
 mod layers;
