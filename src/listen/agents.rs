@@ -17,7 +17,7 @@ use super::{
     record::Known,
 };
 use crate::{
-    gateway::Ask,
+    gateway::{Ask, Gateway, ReplyBody},
     identity::{Caller, Identity},
     policy::Snapshot,
     refusal::{Code, Refusal},
@@ -33,6 +33,14 @@ pub trait Door: Clone + Send + Sync + 'static {
 
     /// Answers a request whose caller is known and whose body is read.
     fn serve(&self, ask: Ask) -> impl Future<Output = Response<Self::Body>> + Send;
+}
+
+impl Door for Gateway {
+    type Body = ReplyBody;
+
+    async fn serve(&self, ask: Ask) -> Response<ReplyBody> {
+        Self::serve(self, ask).await
+    }
 }
 
 /// The agents listener of one worker; cheap to clone.
