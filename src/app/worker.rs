@@ -49,7 +49,7 @@ pub(super) fn start_all(
     let mut threads = Vec::with_capacity(sockets.len());
     for (number, socket) in sockets.into_iter().enumerate() {
         let (shared, told) = (shared.clone(), told.clone());
-        let work = move || run(socket, &shared, &told);
+        let work = move || run(socket, &shared, told);
         let thread = thread::Builder::new()
             .name(format!("worker-{number}"))
             .spawn(work);
@@ -61,7 +61,7 @@ pub(super) fn start_all(
     Ok(threads)
 }
 
-fn run(socket: Socket, shared: &Shared, told: &Sender<Result<(), Error>>) {
+fn run(socket: Socket, shared: &Shared, told: Sender<Result<(), Error>>) {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return drop(told.send(Err(Error::Thread(error)))),
@@ -72,6 +72,8 @@ fn run(socket: Socket, shared: &Shared, told: &Sender<Result<(), Error>>) {
             Err(error) => return drop(told.send(Err(error.into()))),
         };
         drop(told.send(Ok(())));
+        // Whoever starts us waits until nobody can send any more.
+        drop(told);
         work(socket, shared, egress).await;
     });
     // What the grace period did not suffice for is dropped here, and leaves its record as it goes.
