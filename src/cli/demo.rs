@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use tokio::signal::unix::{SignalKind, signal};
+
 use super::{
     Exit,
     socket::{complain, config_fault, with_cause},
@@ -30,14 +32,14 @@ Nothing else need be installed, and nothing leaves this machine.
 Examples:
   tollgate demo           walk through, then stay up with commands to try
   tollgate demo --once    walk through and leave; exit code 1 if a step went otherwise than it should")]
-pub struct Args {
+pub(super) struct Args {
     /// Leave after the walk
     #[arg(long)]
     once: bool,
 }
 
 /// Shows the walk; exit code 1 if a step went otherwise than it should.
-pub fn run(args: Args) -> ExitCode {
+pub(super) fn run(args: Args) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -69,6 +71,8 @@ async fn show(once: bool) -> Result<bool, Exit> {
 
     let mut out = io::stdout();
     let colour = Styles::stdout().on();
+    introduce(&mut out, gateway, &folder, colour)
+        .map_err(|error| told(DemoError::Screen(error)))?;
     let mut walk = Walk {
         client: &Client::new(gateway),
         tools: &tools,
@@ -76,13 +80,14 @@ async fn show(once: bool) -> Result<bool, Exit> {
         records: &folder.records(),
         screen: Screen::new(&mut out, colour),
     };
-    let walked = walk.run().await.map_err(told);
+    let walked = tokio::select! {
+        walked = walk.run() => walked.map_err(told),
+        () = interrupted() => Err(Exit::Failed),
+    };
     if walked.is_ok() && !once {
-        let invited = invite(&mut out, gateway, &folder, colour)
-            .map_err(|error| told(DemoError::Screen(error)));
-        if invited.is_ok() {
-            // Without the signal there is nothing to wait for.
-            let _ = tokio::signal::ctrl_c().await;
+        match invite(&mut out, gateway, &folder, colour) {
+            Ok(()) => interrupted().await,
+            Err(error) => complain(&[with_cause(&error)]),
         }
     }
     stop(running).await?;
@@ -107,12 +112,41 @@ fn start(folder: &Folder) -> Result<(Running, SocketAddr), Exit> {
     }
 }
 
+/// Waits for Ctrl-C, or for being told to end.
+async fn interrupted() {
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        return;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
 async fn stop(running: Running) -> Result<(), Exit> {
     running.handle().drain();
     match tokio::task::spawn_blocking(|| running.wait()).await {
         Ok(ended) => ended.map_err(failed),
         Err(error) => Err(told(error)),
     }
+}
+
+fn introduce(
+    out: &mut dyn Write,
+    gateway: SocketAddr,
+    folder: &Folder,
+    colour: bool,
+) -> io::Result<()> {
+    let mut screen = Screen::new(out, colour);
+    screen.title(&format!(
+        "Tollgate {} stands at {gateway}",
+        env!("CARGO_PKG_VERSION")
+    ))?;
+    screen.note("Agents point their MCP client at it; tool servers are reached through it and nowhere else.")?;
+    screen.note(&format!(
+        "Its policy, five short files: {}",
+        folder.policy().display()
+    ))
 }
 
 /// What to try next, ready to be pasted.
