@@ -78,10 +78,7 @@ impl Reloader {
     /// # Errors
     ///
     /// Every fault of the files.
-    pub fn start(
-        loader: Loader,
-        report: impl Report + 'static,
-    ) -> Result<Self, Vec<Fault>> {
+    pub fn start(loader: Loader, report: impl Report + 'static) -> Result<Self, Vec<Fault>> {
         let attempt = loader.attempt(None);
         let loaded = attempt.result?;
         Ok(Self {

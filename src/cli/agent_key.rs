@@ -76,7 +76,8 @@ pub fn run(args: Args) -> ExitCode {
 }
 
 fn act(args: Args) -> Result<String, Trouble> {
-    let folder = load::find_folder(args.policy.as_deref()).map_err(|fault| Trouble::Faults(vec![fault]))?;
+    let folder =
+        load::find_folder(args.policy.as_deref()).map_err(|fault| Trouble::Faults(vec![fault]))?;
     let file = KeysFile::open(&folder)?;
     match args.action {
         Action::New(new) => make(file, &new),
@@ -114,14 +115,20 @@ struct Listed<'a> {
 impl<'a> Listed<'a> {
     fn new(digest: &[u8; 32], key: &'a Key) -> Self {
         let scopes = [("call", key.scopes.call), ("act-for", key.scopes.act_for)];
-        let expires = key.expires.and_then(|end| jiff::Timestamp::try_from(end).ok());
+        let expires = key
+            .expires
+            .and_then(|end| jiff::Timestamp::try_from(end).ok());
         Self {
             sha256: id::hex(digest),
             agent: &key.agent,
             tenant: &key.tenant,
             user: &key.user,
             groups: key.groups.iter().map(|group| &**group).collect(),
-            scopes: scopes.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect(),
+            scopes: scopes
+                .into_iter()
+                .filter(|(_, has)| *has)
+                .map(|(name, _)| name)
+                .collect(),
             expires: expires.map(|end| end.to_string()),
         }
     }
@@ -161,19 +168,31 @@ fn list(file: &KeysFile, json: bool) -> Result<String, Trouble> {
 }
 
 fn revoke(file: KeysFile, digest: &str) -> Result<String, Trouble> {
-    let wanted = digest.strip_prefix("key:").unwrap_or(digest).to_ascii_lowercase();
+    let wanted = digest
+        .strip_prefix("key:")
+        .unwrap_or(digest)
+        .to_ascii_lowercase();
     if wanted.len() < 8 || !wanted.bytes().all(|b| b.is_ascii_hexdigit()) {
         let why = "expected at least 8 hexadecimal digits of the key's SHA-256; `tollgate agent-key list` shows them";
         return Err(Trouble::Failed(why.to_owned()));
     }
     let keys = file.keys()?;
-    let mut fitting = keys.iter().filter(|(digest, _)| id::hex(digest).starts_with(&wanted));
+    let mut fitting = keys
+        .iter()
+        .filter(|(digest, _)| id::hex(digest).starts_with(&wanted));
     let (Some((digest, key)), None) = (fitting.next(), fitting.next()) else {
-        let why = format!("`{wanted}` begins no key's SHA-256, or more than one's; `tollgate agent-key list` shows them");
+        let why = format!(
+            "`{wanted}` begins no key's SHA-256, or more than one's; `tollgate agent-key list` shows them"
+        );
         return Err(Trouble::Failed(why));
     };
     let text = edit::removed(file.text(), key.place.line()).map_err(Trouble::Failed)?;
-    let told = format!("revoked {}: agent `{}`, user `{}`\n", short(digest), key.value.agent, key.value.user);
+    let told = format!(
+        "revoked {}: agent `{}`, user `{}`\n",
+        short(digest),
+        key.value.agent,
+        key.value.user
+    );
     file.replace(&text)?;
     Ok(told)
 }

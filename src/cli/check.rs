@@ -60,12 +60,23 @@ pub fn run(args: Args) -> ExitCode {
     let (exit, text) = match loader.load() {
         Ok(loaded) => {
             let report = Report::new(&loader, &loaded);
-            let text = if args.json { json(&report) } else { report.text(styles) };
+            let text = if args.json {
+                json(&report)
+            } else {
+                report.text(styles)
+            };
             (Exit::Ok, text)
         }
         Err(faults) => {
-            let faults: Vec<Fault> = faults.into_iter().map(|fault| in_folder(&loader, fault)).collect();
-            let text = if args.json { json(&of(&faults)) } else { listed(&faults, styles) };
+            let faults: Vec<Fault> = faults
+                .into_iter()
+                .map(|fault| in_folder(&loader, fault))
+                .collect();
+            let text = if args.json {
+                json(&of(&faults))
+            } else {
+                listed(&faults, styles)
+            };
             (Exit::Config, text)
         }
     };

@@ -61,7 +61,11 @@ impl Relay {
             entry,
             messages,
             ticket,
-            asker: Asker { id: asked.id.clone(), era: asked.era, method: asked.method },
+            asker: Asker {
+                id: asked.id.clone(),
+                era: asked.era,
+                method: asked.method,
+            },
             over: false,
         }
     }
@@ -88,7 +92,8 @@ impl Relay {
             Ok(_) => self.forward().await,
             Err(error) => {
                 let refusal = error.refusal();
-                self.ticket.abandon_after(&self.gateway, &self.permit, refusal.code);
+                self.ticket
+                    .abandon_after(&self.gateway, &self.permit, refusal.code);
                 Some(self.fail(&refusal, BytesMut::new()).await)
             }
         }
@@ -98,14 +103,26 @@ impl Relay {
         let mut out = BytesMut::new();
         while let Some(item) = self.messages.take() {
             match item {
-                Item::Notification { method, text } if relayed(&method) => sse::encode(&mut out, &[&text]),
+                Item::Notification { method, text } if relayed(&method) => {
+                    sse::encode(&mut out, &[&text])
+                }
                 Item::Notification { .. } => {}
-                Item::Request { method, id } => server_request::answer(&self.gateway, &self.permit, self.ticket.session(), &method, &id),
+                Item::Request { method, id } => server_request::answer(
+                    &self.gateway,
+                    &self.permit,
+                    self.ticket.session(),
+                    &method,
+                    &id,
+                ),
                 Item::Answer(message) => return Some(self.finish(&message, out).await),
             }
         }
         // A stream without an event in it would end the caller's; a comment says nothing and keeps it.
-        Some(if out.is_empty() { sse::KEEP_ALIVE } else { out.freeze() })
+        Some(if out.is_empty() {
+            sse::KEEP_ALIVE
+        } else {
+            out.freeze()
+        })
     }
 
     async fn finish(&mut self, message: &Message, mut out: BytesMut) -> Bytes {

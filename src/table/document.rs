@@ -122,7 +122,9 @@ impl<'d> Table<'d> {
 
     /// Where the key's value stands; the table's own place if it is not written.
     pub fn place_of(&self, key: &'static str) -> Place {
-        let at = self.find(key).map_or(self.start, |found| found.span().start);
+        let at = self
+            .find(key)
+            .map_or(self.start, |found| found.span().start);
         self.document.place(at, self.dotted(key))
     }
 
@@ -138,7 +140,10 @@ impl<'d> Table<'d> {
             return Vec::new();
         };
         let DeValue::Array(list) = found.get_ref() else {
-            let expected = format!("a list of tables, each begun with `[[{}]]`", self.dotted(key));
+            let expected = format!(
+                "a list of tables, each begun with `[[{}]]`",
+                self.dotted(key)
+            );
             self.mistyped::<()>(self.dotted(key), found, &expected, found.get_ref());
             return Vec::new();
         };
@@ -193,7 +198,13 @@ impl<'d> Table<'d> {
     }
 
     fn report_unknown(&self) {
-        let asked = self.document.asked.borrow().get(&self.key).cloned().unwrap_or_default();
+        let asked = self
+            .document
+            .asked
+            .borrow()
+            .get(&self.key)
+            .cloned()
+            .unwrap_or_default();
         for (key, value) in self.entries {
             let name: &str = key.get_ref();
             if !asked.contains(&name) && !asked.contains(&ANY) {

@@ -31,7 +31,9 @@ pub(super) struct KeysFile {
 impl KeysFile {
     /// Waits for its turn and reads the file; one that is not there is empty.
     pub(super) fn open(folder: &Path) -> Result<Self, Trouble> {
-        let failed = |error: io::Error| Trouble::Failed(format!("`{}` cannot be used: {error}", folder.display()));
+        let failed = |error: io::Error| {
+            Trouble::Failed(format!("`{}` cannot be used: {error}", folder.display()))
+        };
         let lock = File::open(folder).map_err(failed)?;
         lock.lock().map_err(failed)?;
         let contents = Contents::read(folder);
@@ -60,7 +62,10 @@ impl KeysFile {
     pub(super) fn replace(self, text: &str) -> Result<(), Trouble> {
         read(text)?;
         self.write(text).map_err(|error| {
-            Trouble::Failed(format!("`{}` cannot be written: {error}", self.path.display()))
+            Trouble::Failed(format!(
+                "`{}` cannot be written: {error}",
+                self.path.display()
+            ))
         })
     }
 
@@ -77,7 +82,11 @@ impl KeysFile {
     }
 
     fn write_by(&self, temporary: &Path, folder: &Path, text: &str) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(temporary)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(MODE)
+            .open(temporary)?;
         // Root may run this for a process that is not root: the file stays whose it was.
         let (owner, mode) = match fs::metadata(&self.path) {
             Ok(before) => (before.clone(), before.mode() & 0o7777),
