@@ -30,7 +30,9 @@ pub enum DemoError {
     #[error("the demo cannot listen on 127.0.0.1")]
     Listen(#[source] io::Error),
     /// The temporary folder cannot be made.
-    #[error("the demo cannot write its folder `{folder}`; set TMPDIR to a folder that can be written")]
+    #[error(
+        "the demo cannot write its folder `{folder}`; set TMPDIR to a folder that can be written"
+    )]
     Folder {
         /// The folder.
         folder: std::path::PathBuf,

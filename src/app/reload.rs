@@ -17,6 +17,9 @@ use crate::table::Fault;
 /// How often the folder is read.
 pub const INTERVAL: Duration = Duration::from_secs(2);
 
+/// How often a folder that changes while it is read is read again.
+const READINGS: usize = 10;
+
 /// What came of a reload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -75,10 +78,7 @@ impl Reloader {
     /// # Errors
     ///
     /// Every fault of the files.
-    pub fn start(
-        loader: Loader,
-        report: impl Report + 'static,
-    ) -> Result<Self, Vec<Fault>> {
+    pub fn start(loader: Loader, report: impl Report + 'static) -> Result<Self, Vec<Fault>> {
         let attempt = loader.attempt(None);
         let loaded = attempt.result?;
         Ok(Self {
@@ -142,6 +142,18 @@ impl Reloader {
         }
     }
 
+    /// An attempt whose files were the same before and after, so that it does not mix two states of the folder.
+    fn read_steadily(&self, running: &Loaded) -> Attempt {
+        let mut attempt = self.loader.attempt(Some(running));
+        for _ in 0..READINGS {
+            if self.loader.digest(&attempt.references) == attempt.digest {
+                break;
+            }
+            attempt = self.loader.attempt(Some(running));
+        }
+        attempt
+    }
+
     fn take_up(&self, seen: &mut Seen) -> Outcome {
         let running = self.current.load_full();
         let Attempt {
@@ -149,7 +161,7 @@ impl Reloader {
             digest,
             kept,
             references,
-        } = self.loader.attempt(Some(&running));
+        } = self.read_steadily(&running);
         *seen = Seen {
             digest,
             references,

@@ -18,10 +18,15 @@ pub(super) struct Args {
 /// Asks; exit code 1 where the new policy has faults, which are shown: the old one stays in force.
 pub(super) fn run(args: Args) -> ExitCode {
     match args.which.ask(Request::Reload) {
-        Ok(Answer::Reloaded { generation, restart }) => {
+        Ok(Answer::Reloaded {
+            generation,
+            restart,
+        }) => {
             say(&format!("policy generation {generation} is in force\n"));
             for setting in restart {
-                say(&format!("`{setting}` has changed and waits for a restart\n"));
+                say(&format!(
+                    "`{setting}` has changed and waits for a restart\n"
+                ));
             }
             Exit::Ok.into()
         }

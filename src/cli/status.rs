@@ -74,10 +74,19 @@ fn text(status: &Status, styles: Styles) -> String {
         lines.row("", &styles.bad(&format!("not taken: {fault}")));
     }
     for setting in &policy.restart {
-        lines.row("", &format!("`{setting}` has changed and waits for a restart"));
+        lines.row(
+            "",
+            &format!("`{setting}` has changed and waits for a restart"),
+        );
     }
     let records = &status.records;
-    lines.row("records", &format!("{}, {} written, {} waiting", records.folder, records.seq, records.waiting));
+    lines.row(
+        "records",
+        &format!(
+            "{}, {} written, {} waiting",
+            records.folder, records.seq, records.waiting
+        ),
+    );
     if let Some(failure) = &records.failure {
         lines.row("", &styles.bad(failure));
     }

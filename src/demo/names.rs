@@ -27,13 +27,20 @@ struct Answers(Mutex<HashMap<String, IpAddr>>);
 
 impl NameServer {
     /// Starts one on a free port of 127.0.0.1; it runs on the current runtime.
-    #[expect(clippy::disallowed_methods, reason = "this is a name server of the demo, on loopback, and asks nobody")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is a name server of the demo, on loopback, and asks nobody"
+    )]
     pub async fn start() -> io::Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = socket.local_addr()?;
         let answers = Arc::new(Answers::default());
         let task = tokio::spawn(serve(socket, Arc::clone(&answers)));
-        Ok(Self { address, answers, task })
+        Ok(Self {
+            address,
+            answers,
+            task,
+        })
     }
 
     /// Where it listens.
@@ -43,7 +50,11 @@ impl NameServer {
 
     /// What it answers for `name` (lower case, no trailing dot) from now on.
     pub fn set(&self, name: &str, address: IpAddr) {
-        let mut answers = self.answers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answers = self
+            .answers
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         answers.insert(name.to_owned(), address);
     }
 }
@@ -79,8 +90,17 @@ impl Answers {
             return reply;
         };
         reply.queries.push(query.clone());
-        let name = query.name().to_ascii().trim_end_matches('.').to_ascii_lowercase();
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&name).copied();
+        let name = query
+            .name()
+            .to_ascii()
+            .trim_end_matches('.')
+            .to_ascii_lowercase();
+        let known = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&name)
+            .copied();
         let data = match (known, query.query_type()) {
             (Some(IpAddr::V4(address)), RecordType::A) => RData::A(address.into()),
             (Some(IpAddr::V6(address)), RecordType::AAAA) => RData::AAAA(address.into()),
@@ -91,7 +111,9 @@ impl Answers {
             }
         };
         // Nobody may keep the answer: the next question can be told something else.
-        reply.answers.push(Record::from_rdata(query.name().clone(), 0, data));
+        reply
+            .answers
+            .push(Record::from_rdata(query.name().clone(), 0, data));
         reply
     }
 }
@@ -102,16 +124,28 @@ mod tests {
     use hickory_proto::{op::Query, rr::Name};
 
     async fn ask(server: &NameServer, name: &str, kind: RecordType) -> (ResponseCode, Vec<RData>) {
-        #[expect(clippy::disallowed_methods, reason = "asks the server under test, on loopback")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "asks the server under test, on loopback"
+        )]
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let mut question = Message::query();
-        question.queries.push(Query::query(Name::from_ascii(name).unwrap(), kind));
-        socket.send_to(&question.to_vec().unwrap(), server.address()).await.unwrap();
+        question
+            .queries
+            .push(Query::query(Name::from_ascii(name).unwrap(), kind));
+        socket
+            .send_to(&question.to_vec().unwrap(), server.address())
+            .await
+            .unwrap();
         let mut buffer = [0; 512];
         let (length, _) = socket.recv_from(&mut buffer).await.unwrap();
         let reply = Message::from_vec(&buffer[..length]).unwrap();
         assert_eq!(reply.metadata.id, question.metadata.id);
-        let data = reply.answers.iter().map(|record| record.data.clone()).collect();
+        let data = reply
+            .answers
+            .iter()
+            .map(|record| record.data.clone())
+            .collect();
         (reply.metadata.response_code, data)
     }
 
@@ -122,10 +156,22 @@ mod tests {
         server.set("rebind.demo.test", first);
         let v4 = |address: [u8; 4]| vec![RData::A(Ipv4Addr::from(address).into())];
         let name = "Rebind.demo.test.";
-        assert_eq!(ask(&server, name, RecordType::A).await, (ResponseCode::NoError, v4([127, 0, 0, 1])));
-        assert_eq!(ask(&server, name, RecordType::AAAA).await, (ResponseCode::NoError, vec![]));
+        assert_eq!(
+            ask(&server, name, RecordType::A).await,
+            (ResponseCode::NoError, v4([127, 0, 0, 1]))
+        );
+        assert_eq!(
+            ask(&server, name, RecordType::AAAA).await,
+            (ResponseCode::NoError, vec![])
+        );
         server.set("rebind.demo.test", IpAddr::from([169, 254, 169, 254]));
-        assert_eq!(ask(&server, name, RecordType::A).await, (ResponseCode::NoError, v4([169, 254, 169, 254])));
-        assert_eq!(ask(&server, "other.test.", RecordType::A).await, (ResponseCode::NXDomain, vec![]));
+        assert_eq!(
+            ask(&server, name, RecordType::A).await,
+            (ResponseCode::NoError, v4([169, 254, 169, 254]))
+        );
+        assert_eq!(
+            ask(&server, "other.test.", RecordType::A).await,
+            (ResponseCode::NXDomain, vec![])
+        );
     }
 }

@@ -41,7 +41,11 @@ impl ToolServer {
             ..State::default()
         });
         let task = tokio::spawn(accept(listener, Arc::clone(&state)));
-        Ok(Self { address, state, task })
+        Ok(Self {
+            address,
+            state,
+            task,
+        })
     }
 
     /// Where it listens; its endpoint is `/mcp`.
@@ -51,7 +55,11 @@ impl ToolServer {
 
     /// The messages that `send_message` has sent, oldest first.
     pub fn sent(&self) -> Vec<Message> {
-        let sent = self.state.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = self
+            .state
+            .sent
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         sent.iter().cloned().collect()
     }
 }
@@ -128,7 +136,9 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
         let state = Arc::clone(&state);
         connections.spawn(async move {
             let service = service_fn(|request| http::answer(Arc::clone(&state), request));
-            let connection = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .serve_connection(TokioIo::new(stream), service);
             // A client that breaks its connection is no concern of the others.
             let _ = connection.await;
             drop(place);

@@ -59,13 +59,15 @@ pub(super) async fn answer(
     state: Arc<State>,
     request: Request<Incoming>,
 ) -> Result<Response<UnsyncBoxBody<Bytes, Infallible>>, Infallible> {
-    let reply = read(&state, request).await.unwrap_or_else(|(era, rejection)| {
-        let (status, body) = reply::refused(era, None, &rejection);
-        Reply {
-            status,
-            ..Reply::json(body)
-        }
-    });
+    let reply = read(&state, request)
+        .await
+        .unwrap_or_else(|(era, rejection)| {
+            let (status, body) = reply::refused(era, None, &rejection);
+            Reply {
+                status,
+                ..Reply::json(body)
+            }
+        });
     Ok(respond(reply))
 }
 
@@ -76,7 +78,10 @@ async fn read(state: &Arc<State>, request: Request<Incoming>) -> Result<Reply, (
         return Ok(Reply::bare(StatusCode::NOT_FOUND));
     }
     if head.headers.contains_key(header::ORIGIN) {
-        return Err(early(Rejection::new(Code::BadOrigin, "this server is not for browsers")));
+        return Err(early(Rejection::new(
+            Code::BadOrigin,
+            "this server is not for browsers",
+        )));
     }
     let protocol = ProtocolHeaders::read(&head.headers).map_err(|refusal| early(refusal.into()))?;
     if head.method == Verb::DELETE {
@@ -88,14 +93,29 @@ async fn read(state: &Arc<State>, request: Request<Incoming>) -> Result<Reply, (
         return Ok(Reply::bare(StatusCode::METHOD_NOT_ALLOWED));
     }
     if !headers::accepts_answers(&head.headers) {
-        return Err(early(Rejection::new(Code::Accept, "an answer could not be read by this client")));
+        return Err(early(Rejection::new(
+            Code::Accept,
+            "an answer could not be read by this client",
+        )));
     }
     if !protocol.content_type.is_some_and(headers::is_json) {
-        return Err(early(Rejection::new(Code::ContentType, "the body is not declared as JSON")));
+        return Err(early(Rejection::new(
+            Code::ContentType,
+            "the body is not declared as JSON",
+        )));
     }
-    let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| {
-        early(Refusal::new(Code::BodyTooLarge, format!("the body cannot be read: {error}")).into())
-    })?;
+    let body = Limited::new(body, MAX_BODY)
+        .collect()
+        .await
+        .map_err(|error| {
+            early(
+                Refusal::new(
+                    Code::BodyTooLarge,
+                    format!("the body cannot be read: {error}"),
+                )
+                .into(),
+            )
+        })?;
     let body = body.to_bytes();
     let message = Envelope::inbound(&body).map_err(early)?;
     let era = headers::era(&protocol, &message);
@@ -114,7 +134,10 @@ fn respond(reply: Reply) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
     if let Some(content_type) = content_type {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     }
-    if let Some(session) = reply.session.and_then(|session| HeaderValue::try_from(session).ok()) {
+    if let Some(session) = reply
+        .session
+        .and_then(|session| HeaderValue::try_from(session).ok())
+    {
         headers.insert(SESSION_ID, session);
     }
     response

@@ -15,7 +15,10 @@ use super::{
     tools::{self, Called},
 };
 use crate::{
-    mcp::{Envelope, Era, Kind, Method, Rejection, Revision, headers, headers::ProtocolHeaders, reply, sse},
+    mcp::{
+        Envelope, Era, Kind, Method, Rejection, Revision, headers, headers::ProtocolHeaders, reply,
+        sse,
+    },
     refusal::Code,
 };
 
@@ -45,7 +48,9 @@ pub(super) fn answer(
         Some(Method::Discover) => Ok(result(id, &discovered())),
         Some(Method::Ping) => Ok(Reply::json(reply::empty(era, id))),
         Some(Method::ToolsList) => Ok(result(id, &listed(era))),
-        Some(Method::ToolsCall) => call(state, era, id, message).map_err(|rejection| rejection.with_id(Some(id))),
+        Some(Method::ToolsCall) => {
+            call(state, era, id, message).map_err(|rejection| rejection.with_id(Some(id)))
+        }
         _ => Err(Rejection::new(Code::MethodUnknown, "no such request").with_id(Some(id))),
     }
 }
@@ -100,22 +105,38 @@ fn listed(era: Era) -> Value {
     }
 }
 
-fn call(state: &Arc<State>, era: Era, id: &str, message: &Envelope<'_>) -> Result<Reply, Rejection> {
+fn call(
+    state: &Arc<State>,
+    era: Era,
+    id: &str,
+    message: &Envelope<'_>,
+) -> Result<Reply, Rejection> {
     let params = message.params.as_ref();
     let name = params.and_then(|params| params.name?.string());
     let name = name.ok_or_else(|| Rejection::new(Code::InvalidParams, "`name` is not a string"))?;
     let arguments = match params.and_then(|params| params.arguments) {
-        Some(part) => serde_json::from_str(part.as_str())
-            .map_err(|error| Rejection::new(Code::InvalidParams, format!("`arguments`: {error}")))?,
+        Some(part) => serde_json::from_str(part.as_str()).map_err(|error| {
+            Rejection::new(Code::InvalidParams, format!("`arguments`: {error}"))
+        })?,
         None => Value::Null,
     };
     match tools::call(state, &name, &arguments)? {
         Called::Text { text, is_error } => Ok(result(id, &tool_result(era, &text, is_error))),
         Called::Count { to } => {
             let token = message.meta().and_then(|meta| meta.progress_token);
-            let last = reply::result(id, tool_result(era, &format!("counted to {to}"), false).to_string().as_bytes());
+            let last = reply::result(
+                id,
+                tool_result(era, &format!("counted to {to}"), false)
+                    .to_string()
+                    .as_bytes(),
+            );
             Ok(Reply {
-                body: ReplyBody::Events(count(state.tick, to, token.map(|token| token.as_str().to_owned()), last)),
+                body: ReplyBody::Events(count(
+                    state.tick,
+                    to,
+                    token.map(|token| token.as_str().to_owned()),
+                    last,
+                )),
                 ..Reply::bare(StatusCode::OK)
             })
         }

@@ -47,8 +47,10 @@ pub(super) fn definitions() -> Value {
 
 fn schema(required: &[(&str, Value)]) -> Value {
     let names: Vec<&str> = required.iter().map(|(name, _)| *name).collect();
-    let properties: serde_json::Map<String, Value> =
-        required.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    let properties: serde_json::Map<String, Value> = required
+        .iter()
+        .map(|(name, schema)| ((*name).to_owned(), schema.clone()))
+        .collect();
     json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false })
 }
 
@@ -67,22 +69,34 @@ pub(super) fn call(state: &State, name: &str, arguments: &Value) -> Result<Calle
         },
         "send_message" => match (text("to"), text("text")) {
             (Some(to), Some(text)) => {
-                state.send(Message { to: to.to_owned(), text: text.to_owned() });
+                state.send(Message {
+                    to: to.to_owned(),
+                    text: text.to_owned(),
+                });
                 said(format!("sent to {to}"))
             }
             _ => wrong("`to` and `text` must be strings"),
         },
-        _ => return Err(Rejection::new(Code::ToolUnknown, format!("no tool `{name}`"))),
+        _ => {
+            return Err(Rejection::new(
+                Code::ToolUnknown,
+                format!("no tool `{name}`"),
+            ));
+        }
     };
     Ok(called)
 }
 
 fn time() -> String {
-    jiff::Timestamp::try_from(SystemClock.now()).map_or_else(|_| "unknown".to_owned(), |now| now.to_string())
+    jiff::Timestamp::try_from(SystemClock.now())
+        .map_or_else(|_| "unknown".to_owned(), |now| now.to_string())
 }
 
 fn said(text: String) -> Called {
-    Called::Text { text, is_error: false }
+    Called::Text {
+        text,
+        is_error: false,
+    }
 }
 
 fn wrong(text: &str) -> Called {

@@ -67,10 +67,11 @@ async fn a_client_that_leaves_within_its_body_is_recorded() {
 async fn a_client_that_leaves_within_its_head_is_recorded() {
     let front = Front::start();
     let mut client = front.connect().await;
-    // An answered request first, so that the listener has certainly read what follows it before the end.
+    // In one piece with a request that is answered, so that the listener has read it before the end.
     client.send(&format!("{HEAD}\r\nGET /mcp")).await;
     client.answer().await;
     drop(client);
+    front.quiet().await;
     assert_eq!(front.only_record().await["code"], "listen.client_gone");
 }
 
@@ -131,6 +132,7 @@ async fn a_client_that_does_not_read_is_let_go() {
     let front = hasty();
     let mut client = front.connect().await;
     client.send(&format!("{}\r\n", HEAD.replace("/demo", "/endless"))).await;
+    front.stand.entered.notified().await;
     // The listener ends only once this connection has, which the client does not help with.
     assert_eq!(front.only_record().await["code"], "listen.client_gone");
     drop(client);

@@ -154,6 +154,13 @@ impl Front {
         self.metrics.render()
     }
 
+    /// Returns once no connection is open.
+    pub(crate) async fn quiet(&self) {
+        while !self.metrics().contains("tollgate_listen_connections 0\n") {
+            tokio::task::yield_now().await;
+        }
+    }
+
     pub(crate) async fn connect(&self) -> Client<Box<dyn Stream>> {
         Client(match &self.address {
             Endpoint::Tcp(address) => Box::new(dial(*address).await),
