@@ -50,13 +50,9 @@ pub(super) fn start_all(
     for (number, socket) in sockets.into_iter().enumerate() {
         let (shared, told) = (shared.clone(), told.clone());
         let work = move || run(socket, &shared, told);
-<<<<<<< HEAD
-        let thread = thread::Builder::new().name(format!("worker-{number}")).spawn(work);
-=======
         let thread = thread::Builder::new()
             .name(format!("worker-{number}"))
             .spawn(work);
->>>>>>> main
         threads.push(thread.map_err(Error::Thread)?);
     }
     drop(told);
@@ -76,11 +72,7 @@ fn run(socket: Socket, shared: &Shared, told: Sender<Result<(), Error>>) {
             Err(error) => return drop(told.send(Err(error.into()))),
         };
         drop(told.send(Ok(())));
-<<<<<<< HEAD
-        // The one who waits goes on when the last sender is gone.
-=======
         // Whoever starts us waits until nobody can send any more.
->>>>>>> main
         drop(told);
         work(socket, shared, egress).await;
     });
