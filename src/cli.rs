@@ -3,6 +3,9 @@
 //! Never: decides anything that a running process would decide otherwise.
 //! Fails as: an exit code of [`Exit`], with the reason on standard error.
 
+mod agent_key;
+mod check;
+mod demo;
 mod drain;
 mod exit;
 pub mod explain;
@@ -18,7 +21,8 @@ use clap::{Parser, Subcommand};
 
 pub use exit::Exit;
 
-const ABOUT: &str = "A sidecar MCP gateway: every tool call is judged, pinned to its address, and recorded";
+const ABOUT: &str =
+    "A sidecar MCP gateway: every tool call is judged, pinned to its address, and recorded";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,10 +43,16 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// See it work, with nothing else installed.
+    Demo(demo::Args),
     /// Run the gateway until it is told to stop.
     Serve(serve::Args),
+    /// Check a policy folder without running anything.
+    Check(check::Args),
     /// Say what would be decided about a destination or a tool, and by which rule.
     Explain(explain::Args),
+    /// Make, list and revoke agent keys.
+    AgentKey(agent_key::Args),
     /// Tell how the running process is.
     Status(status::Args),
     /// Make the running process read its policy again.
@@ -58,11 +68,19 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => {
             // A closed pipe is no reason for another exit code.
             drop(error.print());
-            return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Ok
+            }
+            .into();
         }
     };
     match cli.command {
+        Command::Demo(args) => demo::run(args),
         Command::Serve(args) => serve::run(args),
+        Command::Check(args) => check::run(args),
+        Command::AgentKey(args) => agent_key::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Status(args) => status::run(args),
         Command::Reload(args) => reload::run(args),

@@ -5,6 +5,7 @@
 
 mod document;
 mod scalar;
+mod values;
 
 use std::{fmt, sync::Arc};
 
@@ -61,6 +62,11 @@ pub struct Place {
 }
 
 impl Place {
+    /// The line, from 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
     /// A fault at this place.
     pub fn fault(&self, message: impl Into<String>) -> Fault {
         Fault {

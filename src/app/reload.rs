@@ -17,6 +17,9 @@ use crate::table::Fault;
 /// How often the folder is read.
 pub const INTERVAL: Duration = Duration::from_secs(2);
 
+/// How often a folder that changes while it is read is read again.
+const READINGS: usize = 10;
+
 /// What came of a reload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -39,13 +42,25 @@ pub enum Outcome {
     },
 }
 
+/// Hears of every attempt but those that found nothing new, and of what holds after it.
+pub trait Report: Send + Sync {
+    /// Takes it to records, logs, metrics, and to whoever works by what holds.
+    fn tell(&self, outcome: &Outcome, holds: &Loaded);
+}
+
+impl<F: Fn(&Outcome, &Loaded) + Send + Sync> Report for F {
+    fn tell(&self, outcome: &Outcome, holds: &Loaded) {
+        self(outcome, holds);
+    }
+}
+
 /// The files of a running process.
 pub struct Reloader {
     loader: Loader,
     current: ArcSwap<Loaded>,
     /// Held while files are read and swapped in, so that of two reloads the one that read later wins.
     seen: Mutex<Seen>,
-    report: Box<dyn Fn(&Outcome, &Arc<Loaded>) + Send + Sync>,
+    report: Box<dyn Report>,
 }
 
 /// What the last attempt read, whether or not it was taken up.
@@ -57,16 +72,13 @@ struct Seen {
 }
 
 impl Reloader {
-    /// Loads for the first time. `report` hears of every attempt but those that found nothing new: it writes the
-    /// record and the log line, sets the gauge, and passes on what holds now.
+    /// Loads for the first time. `report` writes the record and the log line, sets the gauge, and passes on what
+    /// holds now.
     ///
     /// # Errors
     ///
     /// Every fault of the files.
-    pub fn start(
-        loader: Loader,
-        report: impl Fn(&Outcome, &Arc<Loaded>) + Send + Sync + 'static,
-    ) -> Result<Self, Vec<Fault>> {
+    pub fn start(loader: Loader, report: impl Report + 'static) -> Result<Self, Vec<Fault>> {
         let attempt = loader.attempt(None);
         let loaded = attempt.result?;
         Ok(Self {
@@ -130,6 +142,18 @@ impl Reloader {
         }
     }
 
+    /// An attempt whose files were the same before and after, so that it does not mix two states of the folder.
+    fn read_steadily(&self, running: &Loaded) -> Attempt {
+        let mut attempt = self.loader.attempt(Some(running));
+        for _ in 0..READINGS {
+            if self.loader.digest(&attempt.references) == attempt.digest {
+                break;
+            }
+            attempt = self.loader.attempt(Some(running));
+        }
+        attempt
+    }
+
     fn take_up(&self, seen: &mut Seen) -> Outcome {
         let running = self.current.load_full();
         let Attempt {
@@ -137,7 +161,7 @@ impl Reloader {
             digest,
             kept,
             references,
-        } = self.loader.attempt(Some(&running));
+        } = self.read_steadily(&running);
         *seen = Seen {
             digest,
             references,
@@ -154,7 +178,7 @@ impl Reloader {
                 }
             },
         };
-        (self.report)(&outcome, &self.current.load());
+        self.report.tell(&outcome, &self.current.load());
         outcome
     }
 }

@@ -7,7 +7,8 @@ use std::{
 };
 
 use super::{
-    AccessMode, Key, ServerLimits, Snapshot, egress_file, grants, keys_file, server_file::{self, Draft},
+    AccessMode, Key, ServerLimits, Snapshot, egress_file, grants, keys_file,
+    server_file::{self, Draft},
     words::name_fault,
 };
 use crate::{
@@ -70,7 +71,9 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
     }
     let keys = sorted.keys.map(|file| keys_file::read(file, &mut faults));
     let keys = keys.unwrap_or_default();
-    let egress = sorted.egress.map(|file| egress_file::read(file, &mut faults));
+    let egress = sorted
+        .egress
+        .map(|file| egress_file::read(file, &mut faults));
     let egress = egress.unwrap_or_default();
 
     let grants = grants::resolve(&egress, &servers, inputs, &mut faults);
@@ -84,12 +87,19 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
         return Err(faults);
     }
     let mut admins = inputs.admins.clone();
-    admins.users.extend(inputs.local.iter().map(|local| local.user.clone()));
+    admins
+        .users
+        .extend(inputs.local.iter().map(|local| local.user.clone()));
     let servers = servers.into_values().flatten().map(|draft| draft.server);
     Ok(Snapshot {
         generation: 0,
-        servers: servers.map(|server| (server.name.clone(), Arc::new(server))).collect(),
-        keys: keys.into_iter().map(|(digest, key)| (digest, Arc::new(key.value))).collect(),
+        servers: servers
+            .map(|server| (server.name.clone(), Arc::new(server)))
+            .collect(),
+        keys: keys
+            .into_iter()
+            .map(|(digest, key)| (digest, Arc::new(key.value)))
+            .collect(),
         admins,
         access_mode,
         addresses: Arc::new(Rules {
@@ -143,11 +153,14 @@ fn sort<'a>(files: &'a [File], faults: &mut Vec<Fault>) -> Sorted<'a> {
 }
 
 fn server_name(path: &str) -> Option<&str> {
-    let nested = path.strip_prefix("servers/").filter(|rest| !rest.contains('/'));
-    let flat = path.strip_prefix("server.").filter(|rest| !rest.contains('/'));
+    let nested = path
+        .strip_prefix("servers/")
+        .filter(|rest| !rest.contains('/'));
+    let flat = path
+        .strip_prefix("server.")
+        .filter(|rest| !rest.contains('/'));
     nested.or(flat)?.strip_suffix(".toml")
 }
-
 
 /// Once there are two tenants, a server has to say whose it is.
 fn check_tenants(
@@ -161,7 +174,11 @@ fn check_tenants(
     let of_servers = of_servers.flat_map(|draft| draft.server.tenants.iter());
     let of_keys = keys.values().map(|key| &key.value.tenant);
     let of_local = inputs.local.iter().map(|local| &local.tenant);
-    let tenants: BTreeSet<&str> = of_servers.chain(of_keys).chain(of_local).map(|t| &**t).collect();
+    let tenants: BTreeSet<&str> = of_servers
+        .chain(of_keys)
+        .chain(of_local)
+        .map(|t| &**t)
+        .collect();
     if tenants.len() < 2 && tenants.iter().all(|tenant| *tenant == DEFAULT_TENANT) {
         return;
     }
@@ -200,3 +217,6 @@ fn access_mode(written: Option<&str>, faults: &mut Vec<Fault>) -> AccessMode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

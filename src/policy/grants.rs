@@ -1,6 +1,6 @@
 //! Private grants, held against the servers that they are for.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Inputs,
@@ -8,8 +8,8 @@ use super::{
     server_file::Draft,
 };
 use crate::{
-    address::{Grant, Host, Leg, Port, Rules, Target},
-    table::{Fault, Item},
+    address::{Blocked, Grant, Host, Leg, Port, Rules, Target},
+    table::{Fault, Item, Place},
 };
 
 /// The name of the variable, which stands where a file would.
@@ -24,11 +24,11 @@ pub(super) fn resolve(
 ) -> Vec<Grant> {
     let mut grants: Vec<Grant> = Vec::new();
     for private in &egress.private {
-        for name in &private.servers {
-            faults.extend(unserved(private, name, servers));
-        }
         let grant = compiled(private);
-        faults.extend(shut(private, &grant, inputs));
+        for name in &private.servers {
+            faults.extend(unserved(&grant, name, servers));
+        }
+        faults.extend(shut(private, &grant, servers, inputs));
         grants.push(grant);
     }
     grants.extend(from_environment(inputs.private_allowlist, servers, faults));
@@ -39,7 +39,10 @@ pub(super) fn resolve(
 }
 
 fn compiled(private: &Private) -> Grant {
-    let legs = private.servers.iter().map(|name| Leg::Server(name.value.as_str().into()));
+    let legs = private
+        .servers
+        .iter()
+        .map(|name| Leg::Server(name.value.as_str().into()));
     Grant {
         host: private.host.clone(),
         port: private.port,
@@ -52,7 +55,7 @@ fn compiled(private: &Private) -> Grant {
 
 /// A leg whose server does not exist, or is somewhere else: the grant would open nothing.
 fn unserved(
-    private: &Private,
+    grant: &Grant,
     name: &Item<String>,
     servers: &BTreeMap<&str, Option<Draft>>,
 ) -> Option<Fault> {
@@ -62,60 +65,67 @@ fn unserved(
             name.value
         )));
     };
-    let target = &draft.as_ref()?.server.target;
-    let there = *target.host() == private.host && opens(private.port, target.port());
-    (!there).then(|| {
+    let draft = draft.as_ref()?;
+    (!opened(grant, draft)).then(|| {
         name.fault(format!(
             "server `{}` is at {}, which this grant does not open; make host and port those of its url",
             name.value,
-            target.authority()
+            whereabouts(&draft.server.target)
         ))
     })
 }
 
 /// A grant for something that no grant can open (metadata), told in the judge's own words.
-fn shut(private: &Private, grant: &Grant, inputs: &Inputs<'_>) -> Option<Fault> {
-    let port = match private.port {
-        Port::Exact(port) => port,
-        Port::Any => 443,
-    };
-    let leg = grant.legs.first()?;
-    let target = target(&private.host, port)?;
+fn shut(
+    private: &Private,
+    grant: &Grant,
+    servers: &BTreeMap<&str, Option<Draft>>,
+    inputs: &Inputs<'_>,
+) -> Option<Fault> {
+    let named = private
+        .servers
+        .iter()
+        .filter_map(|name| servers.get(name.value.as_str())?.as_ref());
+    let server = &named.filter(|draft| opened(grant, draft)).next()?.server;
+    let leg = Leg::Server(server.name.clone());
     let rules = Rules {
         grants: vec![grant.clone()],
         kubernetes: inputs.kubernetes.clone(),
         ..Rules::default()
     };
-    let closed = |place: &crate::table::Place, reason: &str| {
-        place.fault(format!("no grant can open this: {reason}; remove the grant"))
+    let closed = |place: &Place, blocked: &Blocked| {
+        place.fault(format!(
+            "no grant can open this: {}; remove the grant",
+            blocked.reason
+        ))
     };
-    if let Err(blocked) = rules.before_resolving(leg, &target) {
-        let place = private.address.as_ref().map_or(&private.place, |item| &item.place);
-        return Some(closed(place, &blocked.reason));
+    if let Err(blocked) = rules.before_resolving(&leg, &server.target) {
+        let place = private
+            .address
+            .as_ref()
+            .map_or(&private.place, |item| &item.place);
+        return Some(closed(place, &blocked));
     }
-    let single = private.addresses.iter().filter(|net| net.value.prefix_len() == net.value.max_prefix_len());
-    single
-        .filter_map(|net| {
-            let answer: [IpAddr; 1] = [net.value.addr()];
-            let blocked = rules.judge(leg, &target, &answer).err()?;
-            Some(closed(&net.place, &blocked.reason))
-        })
-        .next()
+    private.addresses.iter().find_map(|net| {
+        let single = net.value.prefix_len() == net.value.max_prefix_len();
+        let answer = single.then(|| net.value.addr())?;
+        let blocked = rules.judge(&leg, &server.target, &[answer]).err()?;
+        Some(closed(&net.place, &blocked))
+    })
 }
 
 /// `insecure_http` without a grant would send plain text to wherever the name leads.
 fn ungranted(draft: &Draft, grants: &[Grant]) -> Option<Fault> {
     let place = draft.insecure.as_ref()?;
     let server = &draft.server;
-    let granted = grants.iter().any(|grant| {
-        grant.legs.contains(&Leg::Server(server.name.clone()))
-            && grant.host == *server.target.host()
-            && opens(grant.port, server.target.port())
-    });
+    let leg = Leg::Server(server.name.clone());
+    let granted = grants
+        .iter()
+        .any(|grant| grant.legs.contains(&leg) && opened(grant, draft));
     (!granted).then(|| {
         place.fault(format!(
             "needs a private grant for {}; add a `[[private]]` table for \"server:{}\" to egress.toml, or use https",
-            server.target.authority(),
+            whereabouts(&server.target),
             server.name
         ))
     })
@@ -152,10 +162,13 @@ fn from_environment(
     grants
 }
 
-fn opens(port: Port, number: u16) -> bool {
-    port == Port::Any || port == Port::Exact(number)
+/// Whether host and port of the grant are those of the server.
+fn opened(grant: &Grant, draft: &Draft) -> bool {
+    let target = &draft.server.target;
+    let port = grant.port == Port::Any || grant.port == Port::Exact(target.port());
+    port && grant.host == *target.host()
 }
 
-fn target(host: &Host, port: u16) -> Option<Target> {
-    Target::from_operator(&format!("https://{host}:{port}/")).ok()
+fn whereabouts(target: &Target) -> String {
+    format!("{} port {}", target.host(), target.port())
 }

@@ -1,6 +1,6 @@
 //! A document, and the typed way of asking its tables for keys.
 
-use std::{cell::RefCell, collections::BTreeMap, fmt::Display, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
 use toml::{
     Spanned,
@@ -9,7 +9,7 @@ use toml::{
 
 use super::{
     Fault, Item, Place,
-    scalar::{duration, listed, nearest, written},
+    scalar::{listed, nearest},
 };
 
 /// Reads `text` with `reader`, and gives what it read beside every fault: where the text is no TOML, those of its
@@ -42,7 +42,7 @@ pub fn read<T>(
     (value, document.faults.into_inner())
 }
 
-struct Document<'t> {
+pub(super) struct Document<'t> {
     file: Arc<str>,
     text: &'t str,
     /// The byte at which each line begins.
@@ -53,7 +53,7 @@ struct Document<'t> {
 }
 
 impl Document<'_> {
-    fn place(&self, at: usize, key: String) -> Place {
+    pub(super) fn place(&self, at: usize, key: String) -> Place {
         let line = self.lines.partition_point(|start| *start <= at);
         let before = self.text.get(self.lines[line - 1]..at).unwrap_or_default();
         Place {
@@ -72,9 +72,9 @@ impl Document<'_> {
 /// A table of a document. Once the document has been read, the keys that nobody asked for are reported as unknown,
 /// so a reader cannot forget to look.
 pub struct Table<'d> {
-    document: &'d Document<'d>,
+    pub(super) document: &'d Document<'d>,
     key: String,
-    start: usize,
+    pub(super) start: usize,
     entries: &'d DeTable<'d>,
 }
 
@@ -122,111 +122,10 @@ impl<'d> Table<'d> {
 
     /// Where the key's value stands; the table's own place if it is not written.
     pub fn place_of(&self, key: &'static str) -> Place {
-        let at = self.find(key).map_or(self.start, |found| found.span().start);
+        let at = self
+            .find(key)
+            .map_or(self.start, |found| found.span().start);
         self.document.place(at, self.dotted(key))
-    }
-
-    /// A string.
-    pub fn text(&self, key: &'static str) -> Option<Item<String>> {
-        let found = self.find(key)?;
-        self.string(self.dotted(key), found)
-    }
-
-    /// A string that has to be there.
-    pub fn required_text(&self, key: &'static str) -> Option<Item<String>> {
-        if !self.has(key) {
-            let missing = format!("`{key}` is missing; add it");
-            self.fault(self.place().fault(missing));
-        }
-        self.text(key)
-    }
-
-    /// `true` or `false`.
-    pub fn flag(&self, key: &'static str) -> Option<bool> {
-        let found = self.find(key)?;
-        match found.get_ref() {
-            DeValue::Boolean(value) => Some(*value),
-            other => self.mistyped(self.dotted(key), found, "`true` or `false`", other),
-        }
-    }
-
-    /// An integer within bounds.
-    pub fn integer(&self, key: &'static str, bounds: RangeInclusive<u64>) -> Option<u64> {
-        let found = self.find(key)?;
-        let DeValue::Integer(written) = found.get_ref() else {
-            return self.mistyped(self.dotted(key), found, "an integer", found.get_ref());
-        };
-        let value = u64::from_str_radix(written.as_str(), written.radix()).ok();
-        self.bounded(key, value, written.as_str(), bounds, |value| value.to_string())
-    }
-
-    /// A duration within bounds, written like `"5s"`.
-    pub fn duration(
-        &self,
-        key: &'static str,
-        bounds: RangeInclusive<Duration>,
-    ) -> Option<Duration> {
-        const EXPECTED: &str = "a duration such as \"250ms\", \"5s\", \"1m\" or \"1h\"";
-        let found = self.find(key)?;
-        let DeValue::String(text) = found.get_ref() else {
-            return self.mistyped(self.dotted(key), found, EXPECTED, found.get_ref());
-        };
-        let Some(value) = duration(text) else {
-            let message = format!("found `{text}`, expected {EXPECTED}");
-            self.fault(self.place_of(key).fault(message));
-            return None;
-        };
-        self.bounded(key, Some(value), text, bounds, written)
-    }
-
-    /// One of some words; a word without a meaning is one that this version does not know yet.
-    pub fn choice<T: Clone>(
-        &self,
-        key: &'static str,
-        words: &[(&'static str, Option<T>)],
-    ) -> Option<T> {
-        let text = self.text(key)?;
-        if let Some((word, meaning)) = words.iter().find(|(word, _)| *word == text.value) {
-            if meaning.is_none() {
-                let rest = words.iter().filter(|(_, meaning)| meaning.is_some());
-                let rest = listed(rest.map(|(word, _)| *word));
-                self.fault(text.fault(unavailable(&format!("`{word}`"), &format!("use {rest}"))));
-            }
-            return meaning.clone();
-        }
-        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let hint = nearest(&text.value, &known)
-            .map(|word| format!("; did you mean `{word}`?"))
-            .unwrap_or_default();
-        let message = format!("found `{}`, expected one of {}{hint}", text.value, listed(known));
-        self.fault(text.fault(message));
-        None
-    }
-
-    /// A TOML time, as its RFC 3339 text.
-    pub fn time(&self, key: &'static str) -> Option<Item<String>> {
-        let found = self.find(key)?;
-        match found.get_ref() {
-            DeValue::Datetime(time) => Some(Item {
-                value: time.to_string(),
-                place: self.place_of(key),
-            }),
-            other => self.mistyped(self.dotted(key), found, "a time without quotes", other),
-        }
-    }
-
-    /// A list of strings, each with its place.
-    pub fn texts(&self, key: &'static str) -> Option<Vec<Item<String>>> {
-        let found = self.find(key)?;
-        let DeValue::Array(list) = found.get_ref() else {
-            return self.mistyped(self.dotted(key), found, "a list of strings", found.get_ref());
-        };
-        let items = list.iter().enumerate();
-        Some(
-            items
-                .filter_map(|(at, item)| self.string(format!("{}[{at}]", self.dotted(key)), item))
-                .collect(),
-        )
     }
 
     /// A table.
@@ -241,7 +140,10 @@ impl<'d> Table<'d> {
             return Vec::new();
         };
         let DeValue::Array(list) = found.get_ref() else {
-            let expected = format!("a list of tables, each begun with `[[{}]]`", self.dotted(key));
+            let expected = format!(
+                "a list of tables, each begun with `[[{}]]`",
+                self.dotted(key)
+            );
             self.mistyped::<()>(self.dotted(key), found, &expected, found.get_ref());
             return Vec::new();
         };
@@ -269,36 +171,7 @@ impl<'d> Table<'d> {
             .collect()
     }
 
-    /// Keys that the design knows and this version does not.
-    pub fn unavailable(&self, keys: &[&'static str]) {
-        for key in keys {
-            if self.has(key) {
-                let message = unavailable("this key", "remove it");
-                self.fault(self.place_of(key).fault(message));
-            }
-        }
-    }
-
-    /// A switch that this version can only leave off.
-    pub fn only_false(&self, keys: &[&'static str]) {
-        for key in keys {
-            if self.flag(key) == Some(true) {
-                let message = unavailable("`true`", "use `false`, or remove the key");
-                self.fault(self.place_of(key).fault(message));
-            }
-        }
-    }
-
-    /// A text that this version can only leave empty.
-    pub fn only_empty(&self, keys: &[&'static str]) {
-        for key in keys {
-            if let Some(text) = self.text(key).filter(|text| !text.value.is_empty()) {
-                self.fault(text.fault(unavailable("this key", "use \"\", or remove it")));
-            }
-        }
-    }
-
-    fn find(&self, key: &'static str) -> Option<&'d Spanned<DeValue<'d>>> {
+    pub(super) fn find(&self, key: &'static str) -> Option<&'d Spanned<DeValue<'d>>> {
         self.note(key);
         self.entries.get(key)
     }
@@ -311,7 +184,7 @@ impl<'d> Table<'d> {
         }
     }
 
-    fn dotted(&self, key: &str) -> String {
+    pub(super) fn dotted(&self, key: &str) -> String {
         let bare = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         let key = if !key.is_empty() && key.bytes().all(bare) {
             key.to_owned()
@@ -325,7 +198,13 @@ impl<'d> Table<'d> {
     }
 
     fn report_unknown(&self) {
-        let asked = self.document.asked.borrow().get(&self.key).cloned().unwrap_or_default();
+        let asked = self
+            .document
+            .asked
+            .borrow()
+            .get(&self.key)
+            .cloned()
+            .unwrap_or_default();
         for (key, value) in self.entries {
             let name: &str = key.get_ref();
             if !asked.contains(&name) && !asked.contains(&ANY) {
@@ -358,16 +237,6 @@ impl<'d> Table<'d> {
         }
     }
 
-    fn string(&self, dotted: String, found: &Spanned<DeValue<'_>>) -> Option<Item<String>> {
-        match found.get_ref() {
-            DeValue::String(text) => Some(Item {
-                value: text.to_string(),
-                place: self.document.place(found.span().start, dotted),
-            }),
-            other => self.mistyped(dotted, found, "a string", other),
-        }
-    }
-
     fn nested(&self, dotted: String, found: &'d Spanned<DeValue<'d>>) -> Option<Self> {
         match found.get_ref() {
             DeValue::Table(entries) => {
@@ -378,24 +247,7 @@ impl<'d> Table<'d> {
         }
     }
 
-    fn bounded<T: PartialOrd>(
-        &self,
-        key: &'static str,
-        value: Option<T>,
-        text: &str,
-        bounds: RangeInclusive<T>,
-        show: impl Fn(T) -> String,
-    ) -> Option<T> {
-        if let Some(value) = value.filter(|value| bounds.contains(value)) {
-            return Some(value);
-        }
-        let (low, high) = bounds.into_inner();
-        let message = format!("found {text}, expected {} to {}", show(low), show(high));
-        self.fault(self.place_of(key).fault(message));
-        None
-    }
-
-    fn mistyped<T>(
+    pub(super) fn mistyped<T>(
         &self,
         dotted: String,
         found: &Spanned<DeValue<'_>>,
@@ -410,10 +262,6 @@ impl<'d> Table<'d> {
 
 /// Stands among the asked keys of a table whose keys are names.
 const ANY: &str = "*";
-
-fn unavailable(what: impl Display, remedy: &str) -> String {
-    format!("{what} is not available in this version; {remedy}")
-}
 
 fn shown(value: &DeValue<'_>) -> String {
     match value {

@@ -8,8 +8,12 @@ mod audit;
 mod audit_faults;
 mod corpus;
 mod corpus_egress;
+mod demo;
 mod egress;
+mod explain;
 mod layers;
+mod layers;
+mod policy;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
 #[path = "../support"]
 mod support {

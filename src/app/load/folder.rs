@@ -32,6 +32,13 @@ impl Contents {
     /// Reads `*.toml` in the folder and in its `servers`; names beginning with `_` or `.` are left out.
     pub fn read(folder: &Path) -> Self {
         let mut contents = Self::default();
+        if !folder.is_dir() {
+            let message = "there is no such folder; make it, or name another with --policy DIR";
+            contents
+                .faults
+                .push(Fault::whole(folder.display().to_string(), message));
+            return contents;
+        }
         contents.read_directory(folder, "");
         contents.files.sort_by(|a, b| a.path.cmp(&b.path));
         let bytes: usize = contents.files.iter().map(|file| file.text.len()).sum();
@@ -41,14 +48,16 @@ impl Contents {
                  remove what is not policy",
                 contents.files.len()
             );
-            contents.faults.push(Fault::whole(folder.display().to_string(), message));
+            contents
+                .faults
+                .push(Fault::whole(folder.display().to_string(), message));
         }
         contents
     }
 
     fn read_directory(&mut self, folder: &Path, prefix: &str) {
         let directory = folder.join(prefix);
-        let named = |what: &str| Fault::whole(directory.display().to_string(), what.to_owned());
+        let named = |what: &str| Fault::whole(format!("{}/{prefix}", folder.display()), what);
         if let Err(why) = guard::check(folder, &directory) {
             self.faults.push(named(&why));
             return;
@@ -126,9 +135,13 @@ pub(super) fn read_one(folder: &Path, path: &Path) -> Result<Vec<u8>, String> {
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
-    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    file.take(LARGEST_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST_FILE {
-        return Err(format!("larger than {LARGEST_FILE} bytes; policy files are small, so this is none"));
+        return Err(format!(
+            "larger than {LARGEST_FILE} bytes; policy files are small, so this is none"
+        ));
     }
     Ok(bytes)
 }

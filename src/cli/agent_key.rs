@@ -1,0 +1,205 @@
+//! `tollgate agent-key`: agent keys of `keys.toml`, made, listed and revoked.
+
+mod edit;
+mod file;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::Subcommand;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use self::{edit::New, file::KeysFile};
+use super::{
+    Exit,
+    socket::{complain, config_fault, say},
+};
+use crate::{app::load, id, policy::Key, table::Fault};
+
+/// Make, list and revoke agent keys.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A running process takes up changes by itself within seconds.
+
+Examples:
+  tollgate agent-key new --agent ci --user ann --group eng --expires 2027-01-31
+  tollgate agent-key list
+  tollgate agent-key revoke 3f9a27c1")]
+pub struct Args {
+    /// Policy folder [default: $TOLLGATE_POLICY, /etc/tollgate, ~/.config/tollgate]
+    #[arg(long, value_name = "DIR", global = true)]
+    policy: Option<PathBuf>,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a key; it is printed once, and only its SHA-256 is kept.
+    New(New),
+    /// List the keys.
+    List {
+        /// One JSON object a line instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a key.
+    Revoke {
+        /// The first digits (8 at least) of the key's SHA-256, as `list` and records show them
+        #[arg(value_name = "SHA256")]
+        digest: String,
+    },
+}
+
+/// Why nothing was done.
+#[derive(Debug)]
+enum Trouble {
+    /// The configuration has faults.
+    Faults(Vec<Fault>),
+    /// Anything else, in words.
+    Failed(String),
+}
+
+/// Does what is asked.
+pub fn run(args: Args) -> ExitCode {
+    match act(args) {
+        Ok(text) => {
+            say(&text);
+            Exit::Ok.into()
+        }
+        Err(Trouble::Faults(faults)) => config_fault(&faults).into(),
+        Err(Trouble::Failed(why)) => {
+            complain(&[why]);
+            Exit::Failed.into()
+        }
+    }
+}
+
+fn act(args: Args) -> Result<String, Trouble> {
+    let folder =
+        load::find_folder(args.policy.as_deref()).map_err(|fault| Trouble::Faults(vec![fault]))?;
+    let file = KeysFile::open(&folder)?;
+    match args.action {
+        Action::New(new) => make(file, &new),
+        Action::List { json } => list(&file, json),
+        Action::Revoke { digest } => revoke(file, &digest),
+    }
+}
+
+/// The key goes to standard output alone, so that a script can take it.
+fn make(file: KeysFile, new: &New) -> Result<String, Trouble> {
+    let key = format!("tg_{}", id::token());
+    let digest: [u8; 32] = Sha256::digest(&key).into();
+    let text = edit::appended(file.text(), &digest, new).map_err(Trouble::Failed)?;
+    file.replace(&text)?;
+    complain(&[format!(
+        "key {} for agent `{}` of user `{}`; it is shown only now",
+        short(&digest),
+        new.agent,
+        new.user
+    )]);
+    Ok(format!("{key}\n"))
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    sha256: String,
+    agent: &'a str,
+    tenant: &'a str,
+    user: &'a str,
+    groups: Vec<&'a str>,
+    scopes: Vec<&'static str>,
+    expires: Option<String>,
+}
+
+impl<'a> Listed<'a> {
+    fn new(digest: &[u8; 32], key: &'a Key) -> Self {
+        let scopes = [("call", key.scopes.call), ("act-for", key.scopes.act_for)];
+        let expires = key
+            .expires
+            .and_then(|end| jiff::Timestamp::try_from(end).ok());
+        Self {
+            sha256: id::hex(digest),
+            agent: &key.agent,
+            tenant: &key.tenant,
+            user: &key.user,
+            groups: key.groups.iter().map(|group| &**group).collect(),
+            scopes: scopes
+                .into_iter()
+                .filter(|(_, has)| *has)
+                .map(|(name, _)| name)
+                .collect(),
+            expires: expires.map(|end| end.to_string()),
+        }
+    }
+
+    fn text(&self) -> String {
+        let ends = match &self.expires {
+            Some(end) => format!("until {end}"),
+            None => "without end".to_owned(),
+        };
+        let groups = match self.groups.as_slice() {
+            [] => String::new(),
+            groups => format!(" in {}", groups.join(", ")),
+        };
+        format!(
+            "{}  agent {}, user {} of {}{groups}, {}, {ends}\n",
+            &self.sha256[..16],
+            self.agent,
+            self.user,
+            self.tenant,
+            self.scopes.join(" and "),
+        )
+    }
+}
+
+fn list(file: &KeysFile, json: bool) -> Result<String, Trouble> {
+    let mut text = String::new();
+    for (digest, key) in file.keys()? {
+        let listed = Listed::new(&digest, &key.value);
+        if json {
+            let line = serde_json::to_string(&listed);
+            text += &(line.expect("texts and lists have a JSON form") + "\n");
+        } else {
+            text += &listed.text();
+        }
+    }
+    Ok(text)
+}
+
+fn revoke(file: KeysFile, digest: &str) -> Result<String, Trouble> {
+    let wanted = digest
+        .strip_prefix("key:")
+        .unwrap_or(digest)
+        .to_ascii_lowercase();
+    if wanted.len() < 8 || !wanted.bytes().all(|b| b.is_ascii_hexdigit()) {
+        let why = "expected at least 8 hexadecimal digits of the key's SHA-256; `tollgate agent-key list` shows them";
+        return Err(Trouble::Failed(why.to_owned()));
+    }
+    let keys = file.keys()?;
+    let mut fitting = keys
+        .iter()
+        .filter(|(digest, _)| id::hex(digest).starts_with(&wanted));
+    let (Some((digest, key)), None) = (fitting.next(), fitting.next()) else {
+        let why = format!(
+            "`{wanted}` begins no key's SHA-256, or more than one's; `tollgate agent-key list` shows them"
+        );
+        return Err(Trouble::Failed(why));
+    };
+    let text = edit::removed(file.text(), key.place.line()).map_err(Trouble::Failed)?;
+    let told = format!(
+        "revoked {}: agent `{}`, user `{}`\n",
+        short(digest),
+        key.value.agent,
+        key.value.user
+    );
+    file.replace(&text)?;
+    Ok(told)
+}
+
+fn short(digest: &[u8; 32]) -> String {
+    id::hex(&digest[..8])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! What a folder without faults amounts to.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use crate::{
+    address::{Grant, Host, Leg, Port},
+    app::load::{Loaded, Loader},
+    cli::style::Styles,
+    config::{Endpoint, Environment, Method, Settings},
+    policy::{Access, AccessMode, Server, Snapshot},
+};
+
+/// What takes effect only at the next start.
+const RESTART: &str = "state_dir, listen (but allowed_origins), identity (but admins) and audit take effect at the next start";
+
+/// The shape of `--json`.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    faults: [(); 0],
+    folder: String,
+    servers: Vec<ServerReport>,
+    keys: usize,
+    private_grants: Vec<GrantReport>,
+    agents: String,
+    ops: String,
+    identity: String,
+    name_servers: Vec<String>,
+    access_mode: &'static str,
+    state_dir: String,
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ServerReport {
+    name: String,
+    at: String,
+    access: &'static str,
+    tenants: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct GrantReport {
+    host: String,
+    port: String,
+    legs: Vec<String>,
+    origin: String,
+}
+
+impl Report {
+    pub(super) fn new(loader: &Loader, loaded: &Loaded) -> Self {
+        let (settings, policy) = (&*loaded.settings, &*loaded.policy);
+        let mut servers: Vec<_> = policy.servers.values().collect();
+        servers.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut warnings = warnings(settings, policy, loader.environment());
+        warnings.extend(
+            servers
+                .iter()
+                .filter_map(|server| unreachable(server, policy)),
+        );
+        Self {
+            faults: [],
+            folder: loader.folder().display().to_string(),
+            servers: servers
+                .into_iter()
+                .map(|server| ServerReport::new(server))
+                .collect(),
+            keys: policy.keys.len(),
+            private_grants: policy
+                .addresses
+                .grants
+                .iter()
+                .map(GrantReport::new)
+                .collect(),
+            agents: agents(settings),
+            ops: settings
+                .listen
+                .ops
+                .map_or_else(|| "off".to_owned(), |ops| ops.to_string()),
+            identity: identity(&settings.identity.method),
+            name_servers: name_servers(settings),
+            access_mode: access_mode(policy.access_mode),
+            state_dir: settings.state_dir.display().to_string(),
+            warnings,
+        }
+    }
+
+    pub(super) fn text(&self, styles: Styles) -> String {
+        let mut rows = Rows {
+            text: String::new(),
+            styles,
+        };
+        rows.row(
+            "policy",
+            &format!("{}: {}", self.folder, styles.good("no faults")),
+        );
+        rows.list(
+            "servers",
+            self.servers.iter().map(|server| {
+                let tenants = server.tenants.join(", ");
+                format!(
+                    "{} at {}, for {} of {tenants}",
+                    server.name, server.at, server.access
+                )
+            }),
+        );
+        rows.row("keys", &self.keys.to_string());
+        rows.list(
+            "private",
+            self.private_grants.iter().map(|grant| {
+                format!(
+                    "{} port {} for {} ({})",
+                    grant.host,
+                    grant.port,
+                    grant.legs.join(", "),
+                    grant.origin
+                )
+            }),
+        );
+        rows.row("agents", &self.agents);
+        rows.row("ops", &self.ops);
+        rows.row("identity", &self.identity);
+        rows.list("dns", self.name_servers.iter().cloned());
+        rows.row(
+            "access",
+            &format!("TOOLS_ACCESS_MODE: {}", self.access_mode),
+        );
+        rows.row("state", &self.state_dir);
+        rows.row("restart", RESTART);
+        for warning in &self.warnings {
+            rows.row("warning", &styles.bad(warning));
+        }
+        rows.text
+    }
+}
+
+impl ServerReport {
+    fn new(server: &Server) -> Self {
+        Self {
+            name: server.name.to_string(),
+            at: server.target.to_string(),
+            access: match server.access {
+                Access::Admins => "admins",
+                Access::Everyone => "everyone",
+            },
+            tenants: server.tenants.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl GrantReport {
+    fn new(grant: &Grant) -> Self {
+        Self {
+            host: grant.host.to_string(),
+            port: match grant.port {
+                Port::Exact(port) => port.to_string(),
+                Port::Any => "any".to_owned(),
+            },
+            legs: grant.legs.iter().map(ToString::to_string).collect(),
+            origin: grant.origin.to_string(),
+        }
+    }
+}
+
+struct Rows {
+    text: String,
+    styles: Styles,
+}
+
+impl Rows {
+    fn row(&mut self, label: &str, value: &str) {
+        let label = self.styles.dim(&format!("{label:<9}"));
+        writeln!(self.text, "{label} {value}").expect("writing to memory does not fail");
+    }
+
+    fn list(&mut self, label: &str, values: impl Iterator<Item = String>) {
+        let mut label = Some(label);
+        for value in values {
+            self.row(label.take().unwrap_or_default(), &value);
+        }
+        if let Some(label) = label {
+            self.row(label, "none");
+        }
+    }
+}
+
+fn agents(settings: &Settings) -> String {
+    let listen = &settings.listen;
+    let place = match &listen.agents {
+        None => return "off".to_owned(),
+        Some(Endpoint::Tcp(address)) => address.to_string(),
+        Some(Endpoint::Unix(path)) => format!("unix:{}", path.display()),
+    };
+    match (&listen.tls, listen.behind_tls) {
+        (Some(_), _) => format!("{place}, TLS"),
+        (None, true) => format!("{place}, plain behind TLS"),
+        (None, false) => format!("{place}, plain"),
+    }
+}
+
+fn identity(method: &Method) -> String {
+    match method {
+        Method::Local { user, tenant } => {
+            format!("local: every caller is `{user}` of tenant `{tenant}`, who administers")
+        }
+        Method::Keys => "keys".to_owned(),
+    }
+}
+
+fn name_servers(settings: &Settings) -> Vec<String> {
+    let dns = &settings.dns;
+    let mut lines: Vec<String> = dns.servers.iter().map(ToString::to_string).collect();
+    if lines.is_empty() {
+        lines.push("those of /etc/resolv.conf".to_owned());
+    }
+    for zone in &dns.zones {
+        let servers: Vec<String> = zone.servers.iter().map(ToString::to_string).collect();
+        lines.push(format!("{} for {}", servers.join(", "), zone.suffix));
+    }
+    lines
+}
+
+fn access_mode(mode: AccessMode) -> &'static str {
+    match mode {
+        AccessMode::Files => "not set, each server's access decides",
+        AccessMode::Admins => "admins, whatever files say",
+        AccessMode::AllUsers => "all-users, whatever files say",
+    }
+}
+
+/// What is allowed and still probably not meant.
+fn warnings(settings: &Settings, policy: &Snapshot, environment: &Environment) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for name in &environment.proxies {
+        warnings.push(format!(
+            "{name} is set and ignored: Tollgate uses no proxy on its way out"
+        ));
+    }
+    if settings.identity.method == Method::Keys && policy.keys.is_empty() {
+        warnings.push(
+            "there is no key, so nobody can call; make one with `tollgate agent-key new`"
+                .to_owned(),
+        );
+    }
+    let admins = &policy.admins;
+    let closed = policy
+        .servers
+        .values()
+        .any(|server| server.access == Access::Admins);
+    if closed && admins.users.is_empty() && admins.groups.is_empty() {
+        warnings.push(
+            "servers are for admins and nobody is one; name some in `[identity] admins`, or set access = \"everyone\""
+                .to_owned(),
+        );
+    }
+    let allowlist = environment.private_allowlist.as_deref().unwrap_or_default();
+    for entry in allowlist
+        .split(',')
+        .map(str::trim)
+        .filter(|entry| !entry.is_empty())
+    {
+        let host = Host::from_operator(entry).ok();
+        if !policy
+            .servers
+            .values()
+            .any(|server| Some(server.target.host()) == host.as_ref())
+        {
+            warnings.push(format!(
+                "TOOLS_PRIVATE_NETWORK_ALLOWLIST names `{entry}`, where no server is registered"
+            ));
+        }
+    }
+    warnings
+}
+
+/// A server whose address is refused before any name is asked.
+fn unreachable(server: &Server, policy: &Snapshot) -> Option<String> {
+    let leg = Leg::Server(server.name.clone());
+    let blocked = policy
+        .addresses
+        .before_resolving(&leg, &server.target)
+        .err()?;
+    Some(format!(
+        "server `{}` cannot be reached: {blocked}",
+        server.name
+    ))
+}

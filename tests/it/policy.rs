@@ -1,0 +1,214 @@
+//! The shipped policy folder: it works, and its README says what is true.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use tollgate::{
+    app::load::{Loader, find_folder},
+    config::{Endpoint, Environment},
+    policy::Access,
+    refusal::Code,
+};
+
+fn shipped() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("policy")
+}
+
+fn readme() -> String {
+    fs::read_to_string(shipped().join("README.md")).expect("the README is there")
+}
+
+/// The part of the README under `## heading`.
+fn section(readme: &str, heading: &str) -> String {
+    let start = readme
+        .find(&format!("\n## {heading}\n"))
+        .expect("the section is there");
+    let rest = &readme[start + 4..];
+    rest[..rest.find("\n## ").unwrap_or(rest.len())].to_owned()
+}
+
+fn environment() -> Environment {
+    Environment {
+        state_directory: Some("/nonexistent/state".into()),
+        ..Environment::default()
+    }
+}
+
+/// A copy of the shipped folder, with modes that a checkout may lack.
+fn copy() -> tempfile::TempDir {
+    let copy = tempfile::tempdir().expect("a folder");
+    for name in ["", "servers"] {
+        fs::create_dir_all(copy.path().join(name)).expect("a folder");
+        for entry in fs::read_dir(shipped().join(name)).expect("the folder is there") {
+            let entry = entry.expect("an entry");
+            if entry.file_type().expect("a type").is_file() {
+                let text = fs::read(entry.path()).expect("read");
+                fs::write(copy.path().join(name).join(entry.file_name()), text).expect("written");
+            }
+        }
+    }
+    copy
+}
+
+#[test]
+fn the_shipped_folder_loads_and_means_what_its_remarks_say() {
+    let folder = copy();
+    let loaded = Loader::new(folder.path(), environment())
+        .load()
+        .expect("no faults");
+    let (settings, policy) = (&loaded.settings, &loaded.policy);
+    assert_eq!(
+        settings.listen.agents,
+        Some(Endpoint::Tcp("127.0.0.1:8700".parse().expect("an address")))
+    );
+    let fresh = tollgate::config::read(None, &environment()).expect("no faults");
+    assert_eq!(**settings, fresh, "every key stands there with its default");
+    assert_eq!(policy.servers["deepwiki"].access, Access::Everyone);
+    assert_eq!(policy.servers["notes"].access, Access::Admins);
+    assert_eq!(
+        policy.servers.len(),
+        2,
+        "names that begin with `_` are left out"
+    );
+    assert_eq!(policy.addresses.grants.len(), 1);
+}
+
+#[test]
+fn the_drafts_of_the_shipped_folder_are_sound() {
+    let folder = copy();
+    let servers = folder.path().join("servers");
+    fs::rename(servers.join("_wiki.toml"), servers.join("wiki.toml")).expect("renamed");
+    let faults = Loader::new(folder.path(), environment())
+        .load()
+        .expect_err("its root is missing");
+    let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        text,
+        [
+            "servers/wiki.toml:8:7: ca[0]: `servers/corp-root.pem`: cannot be read: No such file or directory (os error 2)"
+        ]
+    );
+}
+
+#[test]
+fn a_folder_may_be_named() {
+    assert_eq!(find_folder(Some(&shipped())), Ok(shipped()));
+}
+
+/// Every table of every file, with a key in it that does not exist: the faults then list the keys that do.
+const EVERY_TABLE: &[(&str, &str, &str)] = &[
+    (
+        "tollgate.toml",
+        "`tollgate.toml`",
+        "zzzzzz = 1\n[listen]\nzzzzzz = 1\n[listen.tls]\nzzzzzz = 1\n[identity]\nzzzzzz = 1\n[identity.admins]\n\
+         zzzzzz = 1\n[identity.local]\nzzzzzz = 1\n[audit]\nzzzzzz = 1\n[limits]\nzzzzzz = 1\n[dns]\nzzzzzz = 1\n\
+         [[dns.zone]]\nzzzzzz = 1\n",
+    ),
+    (
+        "servers/a.toml",
+        "`servers/NAME.toml`",
+        "zzzzzz = 1\n[auth]\nzzzzzz = 1\n[relay]\nzzzzzz = 1\n[limits]\nzzzzzz = 1\n[tools.NAME]\nzzzzzz = 1\n",
+    ),
+    (
+        "egress.toml",
+        "`egress.toml`",
+        "zzzzzz = 1\n[[private]]\nzzzzzz = 1\n",
+    ),
+    (
+        "keys.toml",
+        "`keys.toml`",
+        "zzzzzz = 1\n[[key]]\nzzzzzz = 1\n",
+    ),
+];
+
+/// The dotted keys that the faults of `text` list as known.
+fn known(file: &str, text: &str) -> BTreeSet<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(file);
+    fs::create_dir_all(path.parent().expect("has a parent")).expect("a folder");
+    fs::write(&path, text).expect("written");
+    let faults = Loader::new(folder.path(), environment())
+        .load()
+        .expect_err("faults");
+    let mut keys = BTreeSet::new();
+    let mut tables = 0;
+    for fault in &faults {
+        let Some(list) = fault.message.strip_prefix("unknown key; expected one of ") else {
+            continue;
+        };
+        tables += 1;
+        let table = fault
+            .key
+            .strip_suffix("zzzzzz")
+            .expect("the key that does not exist");
+        let table = table.replace("[0]", "");
+        keys.extend(
+            list.split(", ")
+                .map(|key| format!("{table}{}", key.trim_matches('`'))),
+        );
+    }
+    assert_eq!(tables, text.matches("zzzzzz").count(), "{faults:?}");
+    keys
+}
+
+/// The words in backticks of a table's first column, or of a paragraph that begins with "Not available".
+fn documented(section: &str) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    for block in section.split("\n\n") {
+        let columns = block.lines().filter(|line| line.starts_with("| `"));
+        let columns = columns.filter_map(|line| line.split('|').nth(1));
+        let lacking = block.starts_with("Not available").then_some(block);
+        for text in columns.chain(lacking) {
+            let words = text.split('`').skip(1).step_by(2);
+            keys.extend(
+                words
+                    .filter(|word| !word.contains(['"', ':']))
+                    .map(str::to_owned),
+            );
+        }
+    }
+    keys
+}
+
+#[test]
+fn the_readme_lists_every_key_and_no_other() {
+    let readme = readme();
+    for (file, heading, text) in EVERY_TABLE {
+        let mut known = known(file, text);
+        let mut documented = documented(&section(&readme, heading));
+        // Words of `private.for`, not keys.
+        for word in ["proxy", "identity", "webhook"] {
+            if *file == "egress.toml" {
+                documented.remove(word);
+            }
+        }
+        // Tables that hold others are known by them.
+        for table in ["listen", "identity", "audit", "limits", "dns"] {
+            if *file == "tollgate.toml" {
+                known.remove(table);
+            }
+        }
+        assert_eq!(known, documented, "{file}");
+    }
+}
+
+#[test]
+fn the_readme_lists_every_refusal_with_its_remedy() {
+    let expected: Vec<String> = Code::ALL
+        .iter()
+        .map(|code| format!("| `{}` | {} |", code.as_str(), code.remedy()))
+        .collect();
+    let section = section(&readme(), "Refusals");
+    let rows: Vec<&str> = section
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .collect();
+    let (expected, rows) = (expected.join("\n"), rows.join("\n"));
+    assert!(
+        rows == expected,
+        "policy/README.md, under \"Refusals\", should list:\n{expected}"
+    );
+}
