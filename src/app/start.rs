@@ -19,7 +19,7 @@ use super::{
     core::{Core, Pending, terms},
     load::{Loaded, Loader},
     ops,
-    reload::Reloader,
+    reload::{Outcome, Reloader},
     status::ListenerStatus,
     worker,
 };
@@ -68,7 +68,7 @@ pub fn start(options: Options) -> Result<Running, Error> {
     let slot: Arc<OnceLock<Weak<Core>>> = Arc::default();
     let reloader = Reloader::start(options.loader, {
         let slot = slot.clone();
-        move |outcome, loaded| {
+        move |outcome: &Outcome, loaded: &Loaded| {
             if let Some(core) = slot.get().and_then(Weak::upgrade) {
                 core.took_up(outcome, loaded);
             }
