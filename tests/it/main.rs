@@ -12,7 +12,6 @@ mod demo;
 mod egress;
 mod explain;
 mod layers;
-mod layers;
 mod policy;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
 #[path = "../support"]
