@@ -161,7 +161,9 @@ pub enum Method {
 impl fmt::Display for Method {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Local { user, .. } => write!(out, "local (everyone is `{user}`, without a credential)"),
+            Self::Local { user, .. } => {
+                write!(out, "local (everyone is `{user}`, without a credential)")
+            }
             Self::Keys => out.write_str("keys"),
         }
     }

@@ -13,8 +13,8 @@ use std::{
     sync::Arc,
 };
 
-pub use self::{folder::Contents, material::TlsMaterial};
 use self::folder::read_one;
+pub use self::{folder::Contents, material::TlsMaterial};
 use crate::{
     address::Host,
     config::{self, Endpoint, Environment, Method, Settings},
@@ -87,7 +87,9 @@ impl Loader {
     pub fn digest(&self, references: &[String]) -> [u8; 32] {
         let contents = Contents::read(&self.folder);
         let read = references.iter();
-        let read = read.map(|path| (path.clone(), self.reference(path))).collect();
+        let read = read
+            .map(|path| (path.clone(), self.reference(path)))
+            .collect();
         contents.digest(&read)
     }
 
@@ -97,15 +99,21 @@ impl Loader {
         let references = RefCell::new(BTreeMap::new());
         let read = |path: &str| {
             let mut references = references.borrow_mut();
-            let result = references.entry(path.to_owned()).or_insert_with(|| self.reference(path));
+            let result = references
+                .entry(path.to_owned())
+                .or_insert_with(|| self.reference(path));
             result.clone()
         };
         let mut faults = contents.faults.clone();
         let mut kept = Vec::new();
-        let settings = self.settings(&contents, running, &mut kept).map_err(|more| faults.extend(more));
+        let settings = self
+            .settings(&contents, running, &mut kept)
+            .map_err(|more| faults.extend(more));
         let tls = settings.as_ref().ok().and_then(|settings| {
             let tls = settings.listen.tls.as_ref()?;
-            material::resolve(tls, &read).map_err(|fault| faults.push(fault)).ok()
+            material::resolve(tls, &read)
+                .map_err(|fault| faults.push(fault))
+                .ok()
         });
         let compiled = self.compile(&contents, settings.as_ref().ok(), &read);
         let policy = compiled.map_err(|more| faults.extend(more));
@@ -166,7 +174,9 @@ impl Loader {
             private_allowlist: self.environment.private_allowlist.as_deref(),
             access_mode: self.environment.access_mode.as_deref(),
             kubernetes: kubernetes.and_then(|host| Host::from_operator(host).ok()),
-            admins: settings.map(|settings| settings.identity.admins.clone()).unwrap_or_default(),
+            admins: settings
+                .map(|settings| settings.identity.admins.clone())
+                .unwrap_or_default(),
             local: match method {
                 Some(Method::Local { user, tenant }) => Some(Local {
                     tenant: tenant.clone(),
@@ -200,7 +210,11 @@ impl Loader {
 ///
 /// A fault that says where a folder was looked for.
 pub fn find_folder(flag: Option<&Path>) -> Result<PathBuf, Fault> {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     if let Some(folder) = flag.map(Path::to_owned).or_else(|| set("TOLLGATE_POLICY")) {
         return Ok(folder);
     }
@@ -208,20 +222,36 @@ pub fn find_folder(flag: Option<&Path>) -> Result<PathBuf, Fault> {
     let places: Vec<PathBuf> = std::iter::once(PathBuf::from("/etc/tollgate"))
         .chain(home.map(|home| home.join("tollgate")))
         .collect();
-    places.iter().find(|place| place.is_dir()).cloned().ok_or_else(|| {
-        let looked: Vec<String> = places.iter().map(|place| format!("`{}`", place.display())).collect();
-        Fault::whole(
-            "policy folder",
-            format!("none found in {}; name one with --policy DIR or TOLLGATE_POLICY", looked.join(" or ")),
-        )
-    })
+    places
+        .iter()
+        .find(|place| place.is_dir())
+        .cloned()
+        .ok_or_else(|| {
+            let looked: Vec<String> = places
+                .iter()
+                .map(|place| format!("`{}`", place.display()))
+                .collect();
+            Fault::whole(
+                "policy folder",
+                format!(
+                    "none found in {}; name one with --policy DIR or TOLLGATE_POLICY",
+                    looked.join(" or ")
+                ),
+            )
+        })
 }
 
 /// The process environment, as far as it is read at all.
 pub fn environment() -> Environment {
     let get = |name| env::var(name).ok();
-    const PROXIES: &[&str] =
-        &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+    const PROXIES: &[&str] = &[
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+    ];
     Environment {
         state_directory: get("STATE_DIRECTORY"),
         xdg_state_home: get("XDG_STATE_HOME"),
@@ -229,7 +259,11 @@ pub fn environment() -> Environment {
         kubernetes_service_host: get("KUBERNETES_SERVICE_HOST"),
         private_allowlist: get("TOOLS_PRIVATE_NETWORK_ALLOWLIST"),
         access_mode: get("TOOLS_ACCESS_MODE"),
-        proxies: PROXIES.iter().filter(|name| get(name).is_some()).map(|name| (*name).to_owned()).collect(),
+        proxies: PROXIES
+            .iter()
+            .filter(|name| get(name).is_some())
+            .map(|name| (*name).to_owned())
+            .collect(),
     }
 }
 

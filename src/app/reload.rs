@@ -42,13 +42,25 @@ pub enum Outcome {
     },
 }
 
+/// Hears of reloads: writes the record and the log line, sets the gauge, passes on what holds now.
+pub trait Report: Send + Sync {
+    /// After an attempt: what came of it, and what holds now.
+    fn reloaded(&self, outcome: &Outcome, now: &Arc<Loaded>);
+}
+
+impl<F: Fn(&Outcome, &Arc<Loaded>) + Send + Sync> Report for F {
+    fn reloaded(&self, outcome: &Outcome, now: &Arc<Loaded>) {
+        self(outcome, now);
+    }
+}
+
 /// The files of a running process.
 pub struct Reloader {
     loader: Loader,
     current: ArcSwap<Loaded>,
     /// Held while files are read and swapped in, so that of two reloads the one that read later wins.
     seen: Mutex<Seen>,
-    report: Box<dyn Fn(&Outcome, &Arc<Loaded>) + Send + Sync>,
+    report: Box<dyn Report>,
 }
 
 /// What the last attempt read, whether or not it was taken up.
@@ -60,8 +72,7 @@ struct Seen {
 }
 
 impl Reloader {
-    /// Loads for the first time. `report` hears of every attempt but those that found nothing new: it writes the
-    /// record and the log line, sets the gauge, and passes on what holds now.
+    /// Loads for the first time; `report` hears of every attempt but those that found nothing new.
     ///
     /// # Errors
     ///
@@ -169,7 +180,7 @@ impl Reloader {
                 }
             },
         };
-        (self.report)(&outcome, &self.current.load());
+        self.report.reloaded(&outcome, &self.current.load());
         outcome
     }
 }

@@ -14,7 +14,7 @@ use super::{
     Exit,
     socket::{complain, config_fault, say},
 };
-use crate::{app::load, id, policy::Key, table::Fault};
+use crate::{app::load, id, policy::KeyEntry, table::Fault};
 
 /// Make, list and revoke agent keys.
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ Examples:
   tollgate agent-key new --agent ci --user ann --group eng --expires 2027-01-31
   tollgate agent-key list
   tollgate agent-key revoke 3f9a27c1")]
-pub struct Args {
+pub(super) struct Args {
     /// Policy folder [default: $TOLLGATE_POLICY, /etc/tollgate, ~/.config/tollgate]
     #[arg(long, value_name = "DIR", global = true)]
     policy: Option<PathBuf>,
@@ -61,7 +61,7 @@ enum Trouble {
 }
 
 /// Does what is asked.
-pub fn run(args: Args) -> ExitCode {
+pub(super) fn run(args: Args) -> ExitCode {
     match act(args) {
         Ok(text) => {
             say(&text);
@@ -76,7 +76,8 @@ pub fn run(args: Args) -> ExitCode {
 }
 
 fn act(args: Args) -> Result<String, Trouble> {
-    let folder = load::find_folder(args.policy.as_deref()).map_err(|fault| Trouble::Faults(vec![fault]))?;
+    let folder =
+        load::find_folder(args.policy.as_deref()).map_err(|fault| Trouble::Faults(vec![fault]))?;
     let file = KeysFile::open(&folder)?;
     match args.action {
         Action::New(new) => make(file, &new),
@@ -112,16 +113,23 @@ struct Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    fn new(digest: &[u8; 32], key: &'a Key) -> Self {
+    fn new(entry: &'a KeyEntry) -> Self {
+        let key = &entry.key;
         let scopes = [("call", key.scopes.call), ("act-for", key.scopes.act_for)];
-        let expires = key.expires.and_then(|end| jiff::Timestamp::try_from(end).ok());
+        let expires = key
+            .expires
+            .and_then(|end| jiff::Timestamp::try_from(end).ok());
         Self {
-            sha256: id::hex(digest),
+            sha256: id::hex(&entry.digest),
             agent: &key.agent,
             tenant: &key.tenant,
             user: &key.user,
             groups: key.groups.iter().map(|group| &**group).collect(),
-            scopes: scopes.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect(),
+            scopes: scopes
+                .into_iter()
+                .filter(|(_, has)| *has)
+                .map(|(name, _)| name)
+                .collect(),
             expires: expires.map(|end| end.to_string()),
         }
     }
@@ -148,8 +156,8 @@ impl<'a> Listed<'a> {
 
 fn list(file: &KeysFile, json: bool) -> Result<String, Trouble> {
     let mut text = String::new();
-    for (digest, key) in file.keys()? {
-        let listed = Listed::new(&digest, &key.value);
+    for entry in file.keys()? {
+        let listed = Listed::new(&entry);
         if json {
             let line = serde_json::to_string(&listed);
             text += &(line.expect("texts and lists have a JSON form") + "\n");
@@ -161,21 +169,31 @@ fn list(file: &KeysFile, json: bool) -> Result<String, Trouble> {
 }
 
 fn revoke(file: KeysFile, digest: &str) -> Result<String, Trouble> {
-    let wanted = digest.strip_prefix("key:").unwrap_or(digest).to_ascii_lowercase();
+    let wanted = digest
+        .strip_prefix("key:")
+        .unwrap_or(digest)
+        .to_ascii_lowercase();
     if wanted.len() < 8 || !wanted.bytes().all(|b| b.is_ascii_hexdigit()) {
         let why = "expected at least 8 hexadecimal digits of the key's SHA-256; `tollgate agent-key list` shows them";
         return Err(Trouble::Failed(why.to_owned()));
     }
     let keys = file.keys()?;
-    let mut fitting = keys.iter().filter(|(digest, _)| id::hex(digest).starts_with(&wanted));
-    let (Some((digest, key)), None) = (fitting.next(), fitting.next()) else {
-        let why = format!("`{wanted}` begins no key's SHA-256, or more than one's; `tollgate agent-key list` shows them");
+    let mut fitting = keys
+        .iter()
+        .filter(|entry| id::hex(&entry.digest).starts_with(&wanted));
+    let (Some(entry), None) = (fitting.next(), fitting.next()) else {
+        let why = format!(
+            "`{wanted}` begins no key's SHA-256, or more than one's; `tollgate agent-key list` shows them"
+        );
         return Err(Trouble::Failed(why));
     };
-    let text = edit::removed(file.text(), key.place.line()).map_err(Trouble::Failed)?;
-    let told = format!("revoked {}: agent `{}`, user `{}`\n", short(digest), key.value.agent, key.value.user);
+    let text = edit::removed(file.text(), entry.place.line()).map_err(Trouble::Failed)?;
     file.replace(&text)?;
-    Ok(told)
+    let (agent, user) = (&entry.key.agent, &entry.key.user);
+    Ok(format!(
+        "revoked {}: agent `{agent}`, user `{user}`\n",
+        short(&entry.digest)
+    ))
 }
 
 fn short(digest: &[u8; 32]) -> String {

@@ -22,8 +22,12 @@ pub(super) fn listen(table: &Table<'_>) -> Listen {
     let defaults = Listen::default();
     table.only_empty(&["egress", "web"]);
     Listen {
-        agents: table.text("agents").map_or(defaults.agents, |text| endpoint(table, &text)),
-        ops: table.text("ops").map_or(defaults.ops, |text| ops(table, &text)),
+        agents: table
+            .text("agents")
+            .map_or(defaults.agents, |text| endpoint(table, &text)),
+        ops: table
+            .text("ops")
+            .map_or(defaults.ops, |text| ops(table, &text)),
         tls: table.table("tls").and_then(|table| tls(&table)),
         behind_tls: table.flag("behind_tls").unwrap_or_default(),
         allowed_origins: allowed_origins(table),
@@ -67,7 +71,9 @@ fn address(table: &Table<'_>, text: &Item<String>) -> Option<SocketAddr> {
 fn tls(table: &Table<'_>) -> Option<Tls> {
     let source = |key| {
         let text = table.required_text(key)?;
-        Source::parse(&text.value).map_err(|error| table.fault(text.fault(error))).ok()
+        Source::parse(&text.value)
+            .map_err(|error| table.fault(text.fault(error)))
+            .ok()
     };
     let (cert, key) = (source("cert"), source("key"));
     Some(Tls {
@@ -104,7 +110,9 @@ pub(super) fn local(table: &Table<'_>) -> Method {
         let text = table.text(key).filter(|text| {
             let fits = !text.value.trim().is_empty() && !text.value.chars().any(char::is_control);
             if !fits {
-                table.fault(text.fault("expected visible characters; write a name, or remove the key"));
+                table.fault(
+                    text.fault("expected visible characters; write a name, or remove the key"),
+                );
             }
             fits
         });
@@ -119,10 +127,7 @@ pub(super) fn local(table: &Table<'_>) -> Method {
 }
 
 pub(super) fn audit(table: &Table<'_>) -> Audit {
-    table.choice(
-        "arguments",
-        &[("none", Some(())), ("redacted", None)],
-    );
+    table.choice("arguments", &[("none", Some(())), ("redacted", None)]);
     table.only_empty(&["group"]);
     let words = [
         ("stop", Some(OnFailure::Stop)),
@@ -142,7 +147,9 @@ pub(super) fn limits(table: &Table<'_>) -> Limits {
     };
     let size = |key, default| {
         let bytes = table.integer(key, SIZES);
-        bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(default)
+        bytes
+            .and_then(|bytes| usize::try_from(bytes).ok())
+            .unwrap_or(default)
     };
     Limits {
         request_bytes: size("request_bytes", defaults.request_bytes),
@@ -157,7 +164,9 @@ pub(super) fn limits(table: &Table<'_>) -> Limits {
 pub(super) fn dns(table: &Table<'_>) -> Dns {
     let mut zones: Vec<Zone> = Vec::new();
     for zone in table.tables("zone") {
-        let suffix = zone.required_text("suffix").and_then(|text| suffix(&zone, &text));
+        let suffix = zone
+            .required_text("suffix")
+            .and_then(|text| suffix(&zone, &text));
         let servers = name_servers(&zone);
         if servers.is_empty() {
             let message = "a zone needs name servers; add servers = [\"ADDRESS:53\"]";
@@ -180,7 +189,10 @@ fn suffix(zone: &Table<'_>, text: &Item<String>) -> Option<Arc<str>> {
     let name = idna::domain_to_ascii_strict(text.value.trim_matches('.')).ok();
     let name = name.filter(|name| !name.is_empty());
     if name.is_none() {
-        let message = format!("found `{}`, expected a zone such as \"corp.example\"; correct it", text.value);
+        let message = format!(
+            "found `{}`, expected a zone such as \"corp.example\"; correct it",
+            text.value
+        );
         zone.fault(text.fault(message));
     }
     name.map(Arc::from)
@@ -191,7 +203,8 @@ fn name_servers(table: &Table<'_>) -> Vec<SocketAddr> {
     let mut servers = Vec::new();
     for item in table.texts("servers").unwrap_or_default() {
         let with_port = item.value.parse().ok();
-        let server = with_port.or_else(|| item.value.parse().ok().map(|ip| SocketAddr::new(ip, 53)));
+        let server =
+            with_port.or_else(|| item.value.parse().ok().map(|ip| SocketAddr::new(ip, 53)));
         match server.filter(|server| server.port() != 0) {
             Some(server) => servers.push(server),
             None => table.fault(item.fault(format!(

@@ -30,22 +30,34 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
     let public_url = root.text("public_url").and_then(|url| {
         let origin = origin(&url.value);
         if origin.is_none() {
-            let message = "expected \"https://HOST\" or \"http://HOST:PORT\", without a path; correct it";
+            let message =
+                "expected \"https://HOST\" or \"http://HOST:PORT\", without a path; correct it";
             root.fault(url.fault(message));
         }
         origin
     });
     let state_dir = state_dir(root, environment);
-    let listen = root.table("listen").map_or_else(Listen::default, |table| listen(&table));
+    let listen = root
+        .table("listen")
+        .map_or_else(Listen::default, |table| listen(&table));
     let identity = identity(root, &listen, environment);
     check_exposure(root, &listen);
     Some(Settings {
         public_url,
         listen,
         identity,
-        audit: root.table("audit").map(|table| audit(&table)).unwrap_or_default(),
-        limits: root.table("limits").map(|table| limits(&table)).unwrap_or_default(),
-        dns: root.table("dns").map(|table| dns(&table)).unwrap_or_default(),
+        audit: root
+            .table("audit")
+            .map(|table| audit(&table))
+            .unwrap_or_default(),
+        limits: root
+            .table("limits")
+            .map(|table| limits(&table))
+            .unwrap_or_default(),
+        dns: root
+            .table("dns")
+            .map(|table| dns(&table))
+            .unwrap_or_default(),
         state_dir: state_dir?,
     })
 }
@@ -65,7 +77,12 @@ fn state_dir(root: &Table<'_>, environment: &Environment) -> Option<PathBuf> {
         }
         return Some(path);
     }
-    let set = |value: &Option<String>| value.clone().filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |value: &Option<String>| {
+        value
+            .clone()
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let under = |base: Option<PathBuf>, rest: &str| base.map(|base| base.join(rest));
     let found = set(&environment.state_directory)
         .or_else(|| under(set(&environment.xdg_state_home), "tollgate"))
@@ -131,13 +148,22 @@ fn check_local(
     environment: &Environment,
 ) {
     let table = identity.and_then(|identity| identity.table("local"));
-    let forced = table.as_ref().and_then(|table| table.flag("force")).unwrap_or_default();
-    let place = table.as_ref().map_or_else(|| root.place(), |table| table.place());
+    let forced = table
+        .as_ref()
+        .and_then(|table| table.flag("force"))
+        .unwrap_or_default();
+    let place = table
+        .as_ref()
+        .map_or_else(|| root.place(), |table| table.place());
     let why = match table {
         Some(_) => "`[identity.local]` asks nobody for a credential",
         None => "without `[identity]` nobody is asked for a credential",
     };
-    if listen.agents.as_ref().is_some_and(|agents| !agents.is_local()) {
+    if listen
+        .agents
+        .as_ref()
+        .is_some_and(|agents| !agents.is_local())
+    {
         root.fault(place.fault(format!(
             "{why}, but listen.agents is open to other machines; add `[identity.keys]`, or listen on 127.0.0.1 or unix:PATH"
         )));
@@ -151,9 +177,14 @@ fn check_local(
 }
 
 fn check_exposure(root: &Table<'_>, listen: &Listen) {
-    let open = listen.agents.as_ref().is_some_and(|agents| !agents.is_local());
+    let open = listen
+        .agents
+        .as_ref()
+        .is_some_and(|agents| !agents.is_local());
     if open && listen.tls.is_none() && !listen.behind_tls {
-        let place = root.table("listen").map_or_else(|| root.place(), |table| table.place_of("agents"));
+        let place = root
+            .table("listen")
+            .map_or_else(|| root.place(), |table| table.place_of("agents"));
         root.fault(place.fault(
             "open to other machines without TLS; add tls = { cert = …, key = … }, or behind_tls = true where TLS \
              ends in front of it",

@@ -17,7 +17,10 @@ impl Settings {
         keep("listen.agents", self.listen.agents != running.listen.agents);
         keep("listen.ops", self.listen.ops != running.listen.ops);
         keep("listen.tls", self.listen.tls != running.listen.tls);
-        keep("listen.behind_tls", self.listen.behind_tls != running.listen.behind_tls);
+        keep(
+            "listen.behind_tls",
+            self.listen.behind_tls != running.listen.behind_tls,
+        );
         keep("identity", self.identity.method != running.identity.method);
         keep("audit", self.audit != running.audit);
 

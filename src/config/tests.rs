@@ -28,7 +28,10 @@ fn address(text: &str) -> SocketAddr {
 #[test]
 fn a_fresh_start_is_local_and_on_loopback() {
     let fresh = read(None, &environment()).expect("no faults");
-    assert_eq!(fresh.listen.agents, Some(Endpoint::Tcp(address("127.0.0.1:8700"))));
+    assert_eq!(
+        fresh.listen.agents,
+        Some(Endpoint::Tcp(address("127.0.0.1:8700")))
+    );
     assert_eq!(fresh.listen.ops, Some(address("127.0.0.1:8702")));
     assert_eq!(
         fresh.identity.method,
@@ -39,7 +42,10 @@ fn a_fresh_start_is_local_and_on_loopback() {
     );
     assert_eq!(fresh.audit.on_failure, OnFailure::Stop);
     assert_eq!(fresh.limits.response_bytes, 4_194_304);
-    assert_eq!(fresh.state_dir, PathBuf::from("/home/me/.local/state/tollgate"));
+    assert_eq!(
+        fresh.state_dir,
+        PathBuf::from("/home/me/.local/state/tollgate")
+    );
     assert_eq!(
         fresh.control_socket(),
         PathBuf::from("/home/me/.local/state/tollgate/control.sock")
@@ -206,7 +212,10 @@ fn the_local_user_stays_on_a_machine_of_ones_own() {
          machines; add `[identity.keys]`, or listen on 127.0.0.1 or unix:PATH"
     );
     let explicit = format!("{open}[identity.local]\nuser = \"me\"\n");
-    assert!(faults(&explicit).starts_with("tollgate.toml:4:1: identity.local: `[identity.local]` asks nobody"));
+    assert!(
+        faults(&explicit)
+            .starts_with("tollgate.toml:4:1: identity.local: `[identity.local]` asks nobody")
+    );
 
     let pod = Environment {
         kubernetes_service_host: Some("10.96.0.1".into()),
@@ -217,7 +226,10 @@ fn the_local_user_stays_on_a_machine_of_ones_own() {
         "tollgate.toml:1:1: without `[identity]` nobody is asked for a credential, and every container of this \
          Kubernetes pod could call; add `[identity.keys]`, or `[identity.local]` with force = true"
     );
-    let forced = read(Some("[identity.local]\nuser = \"me\"\ntenant = \"acme\"\nforce = true\n"), &pod);
+    let forced = read(
+        Some("[identity.local]\nuser = \"me\"\ntenant = \"acme\"\nforce = true\n"),
+        &pod,
+    );
     assert_eq!(
         forced.expect("no faults").identity.method,
         Method::Local {
@@ -251,7 +263,9 @@ fn an_open_listener_needs_tls() {
          behind_tls = true where TLS ends in front of it"
     );
     settings(&format!("{open}behind_tls = true\n"));
-    settings(&format!("{open}tls = {{ cert = \"file:a\", key = \"env:B\" }}\n"));
+    settings(&format!(
+        "{open}tls = {{ cert = \"file:a\", key = \"env:B\" }}\n"
+    ));
 }
 
 #[test]
@@ -302,7 +316,10 @@ fn the_environment_places_the_state() {
         e.xdg_state_home = Some("/x".into());
     });
     assert_eq!(systemd, Ok("/var/lib/tollgate".into()));
-    assert_eq!(place(|e| e.xdg_state_home = Some("/x".into())), Ok("/x/tollgate".into()));
+    assert_eq!(
+        place(|e| e.xdg_state_home = Some("/x".into())),
+        Ok("/x/tollgate".into())
+    );
     assert!(place(|e| e.home = None).is_err());
     assert!(faults("state_dir = \"state\"\n").contains("expected an absolute path"));
 }
@@ -321,5 +338,8 @@ fn what_needs_a_restart_is_kept_and_named() {
     assert_eq!(taken.limits.call, Duration::from_secs(7));
     assert_eq!(taken.dns.servers, [address("10.0.0.53:53")]);
     assert_eq!(taken.public_url.as_deref(), Some("http://a.example"));
-    assert_eq!(taken.listen.allowed_origins, [Arc::from("http://b.example")]);
+    assert_eq!(
+        taken.listen.allowed_origins,
+        [Arc::from("http://b.example")]
+    );
 }

@@ -1,19 +1,21 @@
 //! All files together become one snapshot, or every fault that stands in the way.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
 
 use super::{
-    AccessMode, Key, ServerLimits, Snapshot, egress_file, grants, keys_file, server_file::{self, Draft},
+    AccessMode, ServerLimits, Snapshot, egress_file, grants,
+    keys_file::{self, KeyEntry},
+    server_file::{self, Draft},
     words::name_fault,
 };
 use crate::{
     address::{Host, Rules},
     subject::{Admins, DEFAULT_TENANT},
-    table::{Fault, Item},
+    table::Fault,
 };
 
 /// A file of the policy folder.
@@ -70,7 +72,9 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
     }
     let keys = sorted.keys.map(|file| keys_file::read(file, &mut faults));
     let keys = keys.unwrap_or_default();
-    let egress = sorted.egress.map(|file| egress_file::read(file, &mut faults));
+    let egress = sorted
+        .egress
+        .map(|file| egress_file::read(file, &mut faults));
     let egress = egress.unwrap_or_default();
 
     let grants = grants::resolve(&egress, &servers, inputs, &mut faults);
@@ -84,12 +88,19 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
         return Err(faults);
     }
     let mut admins = inputs.admins.clone();
-    admins.users.extend(inputs.local.iter().map(|local| local.user.clone()));
+    admins
+        .users
+        .extend(inputs.local.iter().map(|local| local.user.clone()));
     let servers = servers.into_values().flatten().map(|draft| draft.server);
     Ok(Snapshot {
         generation: 0,
-        servers: servers.map(|server| (server.name.clone(), Arc::new(server))).collect(),
-        keys: keys.into_iter().map(|(digest, key)| (digest, Arc::new(key.value))).collect(),
+        servers: servers
+            .map(|server| (server.name.clone(), Arc::new(server)))
+            .collect(),
+        keys: keys
+            .into_iter()
+            .map(|entry| (entry.digest, Arc::new(entry.key)))
+            .collect(),
         admins,
         access_mode,
         addresses: Arc::new(Rules {
@@ -143,25 +154,32 @@ fn sort<'a>(files: &'a [File], faults: &mut Vec<Fault>) -> Sorted<'a> {
 }
 
 fn server_name(path: &str) -> Option<&str> {
-    let nested = path.strip_prefix("servers/").filter(|rest| !rest.contains('/'));
-    let flat = path.strip_prefix("server.").filter(|rest| !rest.contains('/'));
+    let nested = path
+        .strip_prefix("servers/")
+        .filter(|rest| !rest.contains('/'));
+    let flat = path
+        .strip_prefix("server.")
+        .filter(|rest| !rest.contains('/'));
     nested.or(flat)?.strip_suffix(".toml")
 }
-
 
 /// Once there are two tenants, a server has to say whose it is.
 fn check_tenants(
     servers: &BTreeMap<&str, Option<Draft>>,
-    keys: &HashMap<[u8; 32], Item<Key>>,
+    keys: &[KeyEntry],
     inputs: &Inputs<'_>,
     faults: &mut Vec<Fault>,
 ) {
     let drafts = || servers.values().flatten();
     let of_servers = drafts().filter(|draft| draft.names_tenants);
     let of_servers = of_servers.flat_map(|draft| draft.server.tenants.iter());
-    let of_keys = keys.values().map(|key| &key.value.tenant);
+    let of_keys = keys.iter().map(|entry| &entry.key.tenant);
     let of_local = inputs.local.iter().map(|local| &local.tenant);
-    let tenants: BTreeSet<&str> = of_servers.chain(of_keys).chain(of_local).map(|t| &**t).collect();
+    let tenants: BTreeSet<&str> = of_servers
+        .chain(of_keys)
+        .chain(of_local)
+        .map(|t| &**t)
+        .collect();
     if tenants.len() < 2 && tenants.iter().all(|tenant| *tenant == DEFAULT_TENANT) {
         return;
     }
@@ -175,15 +193,16 @@ fn check_tenants(
 }
 
 /// Keys that no listener asks for would look like protection and be none.
-fn check_keys(keys: &HashMap<[u8; 32], Item<Key>>, inputs: &Inputs<'_>, faults: &mut Vec<Fault>) {
+fn check_keys(keys: &[KeyEntry], inputs: &Inputs<'_>, faults: &mut Vec<Fault>) {
     if inputs.local.is_none() {
         return;
     }
-    let first = keys.values().map(|key| key.fault(
-        "keys are not asked for, since every caller is the local user; \
-         add `[identity.keys]` to tollgate.toml (and remove `[identity.local]`), or remove the keys",
-    ));
-    faults.extend(first.min());
+    faults.extend(keys.first().map(|entry| {
+        entry.place.fault(
+            "keys are not asked for, since every caller is the local user; add `[identity.keys]` to tollgate.toml \
+             (and remove `[identity.local]`), or remove the keys",
+        )
+    }));
 }
 
 fn access_mode(written: Option<&str>, faults: &mut Vec<Fault>) -> AccessMode {

@@ -51,7 +51,11 @@ impl Permit {
             Some(Approval::Never) => Some(Unasked::Never),
             Some(Approval::Ask | Approval::AlwaysAsk) => None,
             None => {
-                let accepted = self.server.read_only.iter().any(|pattern| pattern.matches(tool));
+                let accepted = self
+                    .server
+                    .read_only
+                    .iter()
+                    .any(|pattern| pattern.matches(tool));
                 accepted.then_some(Unasked::ReadOnly)
             }
         }
@@ -92,7 +96,8 @@ pub fn usable(snapshot: &Snapshot, subject: &Subject) -> Vec<Arc<str>> {
 
 fn may_use(snapshot: &Snapshot, subject: &Subject, server: &Server) -> bool {
     let acts = subject.scopes.call || (subject.scopes.act_for && subject.acting.is_some());
-    acts && server.tenants.contains(&subject.tenant) && access(snapshot, server).admits(snapshot, subject)
+    acts && server.tenants.contains(&subject.tenant)
+        && access(snapshot, server).admits(snapshot, subject)
 }
 
 fn access(snapshot: &Snapshot, server: &Server) -> Access {

@@ -45,11 +45,16 @@ pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> Egress {
 }
 
 fn read_private(table: &Table<'_>) -> Option<Private> {
-    let host = table.required_text("host").and_then(|item| exact_host(table, &item));
+    let host = table
+        .required_text("host")
+        .and_then(|item| exact_host(table, &item));
     let port = port(table, host.as_ref());
     let mut addresses = Vec::new();
     for item in table.texts("addresses").unwrap_or_default() {
-        addresses.extend(network(table, &item).map(|value| Item { value, place: item.place }));
+        addresses.extend(network(table, &item).map(|value| Item {
+            value,
+            place: item.place,
+        }));
     }
     if table.has("addresses") && table.has("address") {
         let message = "stands beside `addresses`, which would have no effect; keep one of the two";
@@ -58,9 +63,15 @@ fn read_private(table: &Table<'_>) -> Option<Private> {
     let address = table.text("address").and_then(|item| {
         let value = item.value.parse().ok();
         if value.is_none() {
-            table.fault(item.fault(format!("found `{}`, expected one address such as \"10.20.1.5\"", item.value)));
+            table.fault(item.fault(format!(
+                "found `{}`, expected one address such as \"10.20.1.5\"",
+                item.value
+            )));
         }
-        value.map(|value| Item { value, place: item.place })
+        value.map(|value| Item {
+            value,
+            place: item.place,
+        })
     });
     let servers = legs(table);
     Some(Private {
@@ -75,7 +86,8 @@ fn read_private(table: &Table<'_>) -> Option<Private> {
 
 fn exact_host(table: &Table<'_>, item: &Item<String>) -> Option<Host> {
     if item.value.contains('*') {
-        let message = "a private grant opens one exact host, never a pattern; write the host's name";
+        let message =
+            "a private grant opens one exact host, never a pattern; write the host's name";
         table.fault(item.fault(message));
         return None;
     }
@@ -89,7 +101,11 @@ fn exact_host(table: &Table<'_>, item: &Item<String>) -> Option<Host> {
 
 fn port(table: &Table<'_>, host: Option<&Host>) -> Option<Port> {
     if !table.has("port") {
-        table.fault(table.place().fault("`port` is missing; add the port that the server listens on"));
+        table.fault(
+            table
+                .place()
+                .fault("`port` is missing; add the port that the server listens on"),
+        );
         return None;
     }
     if !table.has_text("port") {
@@ -121,7 +137,10 @@ fn legs(table: &Table<'_>) -> Vec<Item<String>> {
         let later = item.value.starts_with("oauth:")
             || ["proxy", "identity", "webhook"].contains(&item.value.as_str());
         match item.value.strip_prefix("server:") {
-            Some(name) => servers.push(Item { value: name.to_owned(), place: item.place }),
+            Some(name) => servers.push(Item {
+                value: name.to_owned(),
+                place: item.place,
+            }),
             None if later => table.fault(item.fault(format!(
                 "`{}` is not available in this version; remove it",
                 item.value
@@ -151,7 +170,10 @@ fn nat64(root: &Table<'_>) -> Vec<Nat64Prefix> {
 
 fn fake_ip(root: &Table<'_>) -> Vec<IpNet> {
     let items = root.texts("fake_ip_ranges").unwrap_or_default();
-    items.iter().filter_map(|item| network(root, item)).collect()
+    items
+        .iter()
+        .filter_map(|item| network(root, item))
+        .collect()
 }
 
 /// A network; a single address is one of full length.
@@ -159,11 +181,17 @@ fn network(table: &Table<'_>, item: &Item<String>) -> Option<IpNet> {
     let net = item.value.parse::<IpNet>().ok();
     let net = net.or_else(|| item.value.parse::<IpAddr>().ok().map(IpNet::from));
     let Some(net) = net else {
-        table.fault(item.fault(format!("found `{}`, expected a network such as \"10.20.0.0/16\"", item.value)));
+        table.fault(item.fault(format!(
+            "found `{}`, expected a network such as \"10.20.0.0/16\"",
+            item.value
+        )));
         return None;
     };
     if net.trunc() != net {
-        table.fault(item.fault(format!("found `{net}`, whose last bits are not zero; write `{}`", net.trunc())));
+        table.fault(item.fault(format!(
+            "found `{net}`, whose last bits are not zero; write `{}`",
+            net.trunc()
+        )));
     }
     Some(net)
 }

@@ -39,7 +39,10 @@ pub(super) fn resolve(
 }
 
 fn compiled(private: &Private) -> Grant {
-    let legs = private.servers.iter().map(|name| Leg::Server(name.value.as_str().into()));
+    let legs = private
+        .servers
+        .iter()
+        .map(|name| Leg::Server(name.value.as_str().into()));
     Grant {
         host: private.host.clone(),
         port: private.port,
@@ -79,8 +82,11 @@ fn shut(
     servers: &BTreeMap<&str, Option<Draft>>,
     inputs: &Inputs<'_>,
 ) -> Option<Fault> {
-    let named = private.servers.iter().filter_map(|name| servers.get(name.value.as_str())?.as_ref());
-    let server = &named.filter(|draft| opened(grant, draft)).next()?.server;
+    let mut named = private
+        .servers
+        .iter()
+        .filter_map(|name| servers.get(name.value.as_str())?.as_ref());
+    let server = &named.find(|draft| opened(grant, draft))?.server;
     let leg = Leg::Server(server.name.clone());
     let rules = Rules {
         grants: vec![grant.clone()],
@@ -88,10 +94,16 @@ fn shut(
         ..Rules::default()
     };
     let closed = |place: &Place, blocked: &Blocked| {
-        place.fault(format!("no grant can open this: {}; remove the grant", blocked.reason))
+        place.fault(format!(
+            "no grant can open this: {}; remove the grant",
+            blocked.reason
+        ))
     };
     if let Err(blocked) = rules.before_resolving(&leg, &server.target) {
-        let place = private.address.as_ref().map_or(&private.place, |item| &item.place);
+        let place = private
+            .address
+            .as_ref()
+            .map_or(&private.place, |item| &item.place);
         return Some(closed(place, &blocked));
     }
     private.addresses.iter().find_map(|net| {
@@ -107,7 +119,9 @@ fn ungranted(draft: &Draft, grants: &[Grant]) -> Option<Fault> {
     let place = draft.insecure.as_ref()?;
     let server = &draft.server;
     let leg = Leg::Server(server.name.clone());
-    let granted = grants.iter().any(|grant| grant.legs.contains(&leg) && opened(grant, draft));
+    let granted = grants
+        .iter()
+        .any(|grant| grant.legs.contains(&leg) && opened(grant, draft));
     (!granted).then(|| {
         place.fault(format!(
             "needs a private grant for {}; add a `[[private]]` table for \"server:{}\" to egress.toml, or use https",

@@ -1,6 +1,10 @@
 //! `keys.toml`: agent keys, known by their SHA-256.
 
-use std::{collections::HashMap, sync::Arc, time::{Duration, SystemTime, UNIX_EPOCH}};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use super::{
     File, Key,
@@ -8,40 +12,52 @@ use super::{
 };
 use crate::{
     subject::{DEFAULT_TENANT, Scopes},
-    table::{self, Fault, Item, Table},
+    table::{self, Fault, Item, Place, Table},
 };
 
-/// The keys of a `keys.toml`, with their SHA-256, in the order of the file.
+/// A `[[key]]` table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyEntry {
+    /// SHA-256 of the key.
+    pub digest: [u8; 32],
+    /// What it is for.
+    pub key: Key,
+    /// Where the table begins.
+    pub place: Place,
+}
+
+/// The keys of a `keys.toml`, in the order of the file.
 ///
 /// # Errors
 ///
 /// Every fault of the file.
-pub fn keys(file: &File) -> Result<Vec<([u8; 32], Item<Key>)>, Vec<Fault>> {
+pub fn keys(file: &File) -> Result<Vec<KeyEntry>, Vec<Fault>> {
     let mut faults = Vec::new();
-    let mut keys: Vec<_> = read(file, &mut faults).into_iter().collect();
-    keys.sort_by_key(|(_, key)| key.place.line());
-    if faults.is_empty() { Ok(keys) } else { Err(faults) }
+    let keys = read(file, &mut faults);
+    if faults.is_empty() {
+        Ok(keys)
+    } else {
+        Err(faults)
+    }
 }
 
 /// Reads the file; keys with faults are left out, since nothing takes effect anyway.
-pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> HashMap<[u8; 32], Item<Key>> {
+pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> Vec<KeyEntry> {
     let (keys, found) = table::read(&file.path, &file.text, |root| {
-        let mut keys: HashMap<_, Item<Key>> = HashMap::new();
+        let mut keys = Vec::new();
+        let mut first: HashMap<[u8; 32], Place> = HashMap::new();
         for entry in root.tables("key") {
             let place = entry.place();
-            let digest = entry.required_text("sha256").and_then(|text| digest(&entry, &text));
+            let digest = entry
+                .required_text("sha256")
+                .and_then(|text| digest(&entry, &text));
             let key = key(&entry);
-            let (Some(digest), Some(key)) = (digest, key) else {
-                continue;
-            };
-            match keys.get(&digest) {
-                Some(first) => {
-                    let message = format!("the key of {} again; remove one of the two", first.place);
+            if let Some(digest) = digest {
+                if let Some(first) = first.insert(digest, place.clone()) {
+                    let message = format!("the key of {first} again; remove one of the two");
                     entry.fault(entry.place_of("sha256").fault(message));
                 }
-                None => {
-                    keys.insert(digest, Item { value: key, place });
-                }
+                keys.extend(key.map(|key| KeyEntry { digest, key, place }));
             }
         }
         keys
@@ -51,8 +67,12 @@ pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> HashMap<[u8; 32], It
 }
 
 fn key(entry: &Table<'_>) -> Option<Key> {
-    let agent = entry.required_text("agent").and_then(|item| word(entry, item));
-    let user = entry.required_text("user").and_then(|item| word(entry, item));
+    let agent = entry
+        .required_text("agent")
+        .and_then(|item| word(entry, item));
+    let user = entry
+        .required_text("user")
+        .and_then(|item| word(entry, item));
     let tenant = match entry.text("tenant") {
         None => Some(Arc::from(DEFAULT_TENANT)),
         Some(item) => word(entry, item),
@@ -112,7 +132,8 @@ fn scopes(entry: &Table<'_>) -> Scopes {
         }
     }
     if written.is_empty() {
-        let message = "a key without a scope opens nothing; name one, or remove the key `scopes` for `call`";
+        let message =
+            "a key without a scope opens nothing; name one, or remove the key `scopes` for `call`";
         entry.fault(entry.place_of("scopes").fault(message));
     }
     scopes
@@ -120,12 +141,18 @@ fn scopes(entry: &Table<'_>) -> Scopes {
 
 fn check_acting(entry: &Table<'_>, scopes: Scopes, users: &[Arc<str>], groups: bool) {
     if scopes.act_for && users.is_empty() {
-        let message = "`act-for` needs users; add may_act_for = [\"NAME\"], or [\"*\"] for all of its tenant";
+        let message =
+            "`act-for` needs users; add may_act_for = [\"NAME\"], or [\"*\"] for all of its tenant";
         entry.fault(entry.place_of("scopes").fault(message));
     }
     if !scopes.act_for && (!users.is_empty() || groups) {
-        let key = if users.is_empty() { "may_assert_groups" } else { "may_act_for" };
-        let message = "has no effect without the scope `act-for`; add it to scopes, or remove this key";
+        let key = if users.is_empty() {
+            "may_assert_groups"
+        } else {
+            "may_act_for"
+        };
+        let message =
+            "has no effect without the scope `act-for`; add it to scopes, or remove this key";
         entry.fault(entry.place_of(key).fault(message));
     }
 }
@@ -141,7 +168,8 @@ fn expires(entry: &Table<'_>) -> Option<SystemTime> {
     let time = text.parse::<jiff::Timestamp>().ok();
     let seconds = time.and_then(|time| u64::try_from(time.as_second()).ok());
     if seconds.is_none() {
-        let message = "expected a date, or a time with its offset like 2027-01-31T12:00:00Z; correct it";
+        let message =
+            "expected a date, or a time with its offset like 2027-01-31T12:00:00Z; correct it";
         entry.fault(written.fault(message));
     }
     seconds.map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds))

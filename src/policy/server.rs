@@ -158,7 +158,11 @@ mod tests {
             ("Get_*", "get_issue", false),
         ];
         for (pattern, name, expected) in cases {
-            assert_eq!(Pattern::new(pattern).matches(name), expected, "{pattern} {name}");
+            assert_eq!(
+                Pattern::new(pattern).matches(name),
+                expected,
+                "{pattern} {name}"
+            );
         }
     }
 }

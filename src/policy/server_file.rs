@@ -43,9 +43,17 @@ pub(super) fn read(
 }
 
 fn server(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Option<Draft> {
-    root.choice("kind", &[("mcp", Some(())), ("mcp-sse", None), ("openapi", None)]);
-    let insecure = root.flag("insecure_http").filter(|on| *on).map(|_| root.place_of("insecure_http"));
-    let url = root.required_text("url").and_then(|url| destination(&url, insecure.as_ref(), root));
+    root.choice(
+        "kind",
+        &[("mcp", Some(())), ("mcp-sse", None), ("openapi", None)],
+    );
+    let insecure = root
+        .flag("insecure_http")
+        .filter(|on| *on)
+        .map(|_| root.place_of("insecure_http"));
+    let url = root
+        .required_text("url")
+        .and_then(|url| destination(&url, insecure.as_ref(), root));
 
     let title = root.text("title").and_then(|title| word(root, title));
     let access = access(root);
@@ -184,7 +192,8 @@ fn tenants(root: &Table<'_>) -> Vec<Arc<str>> {
     }
     let tenants = words(root, "tenants");
     if tenants.is_empty() {
-        let message = "no tenant is named, so nobody could use the server; name one, or remove the key";
+        let message =
+            "no tenant is named, so nobody could use the server; name one, or remove the key";
         root.fault(root.place_of("tenants").fault(message));
     }
     tenants
@@ -192,14 +201,17 @@ fn tenants(root: &Table<'_>) -> Vec<Arc<str>> {
 
 fn read_only(root: &Table<'_>) -> Vec<Pattern> {
     if root.has_text("read_only") {
-        let message = "`hints` is not available in this version; use a list of names such as [\"get_*\"]";
+        let message =
+            "`hints` is not available in this version; use a list of names such as [\"get_*\"]";
         root.fault(root.place_of("read_only").fault(message));
         return Vec::new();
     }
     let mut patterns = Vec::new();
     for item in root.texts("read_only").unwrap_or_default() {
         if item.value.is_empty() {
-            root.fault(item.fault("an empty pattern covers no tool; write a name such as \"get_*\""));
+            root.fault(
+                item.fault("an empty pattern covers no tool; write a name such as \"get_*\""),
+            );
         }
         patterns.push(Pattern::new(&item.value));
     }
@@ -219,7 +231,9 @@ fn tools(root: &Table<'_>) -> HashMap<Arc<str>, ToolOverride> {
             hidden: tool.flag("hidden").unwrap_or_default(),
         };
         if name.value.contains('*') {
-            root.fault(name.fault("a tool's table takes one exact name; write the name without `*`"));
+            root.fault(
+                name.fault("a tool's table takes one exact name; write the name without `*`"),
+            );
         }
         tools.insert(name.value.into(), own);
     }
@@ -237,7 +251,9 @@ fn limits(root: &Table<'_>, outer: ServerLimits) -> ServerLimits {
     ServerLimits {
         call: table.duration("timeout", bounds()).unwrap_or(outer.call),
         connect: table.duration("connect", bounds()).unwrap_or(outer.connect),
-        first_byte: table.duration("first_byte", bounds()).unwrap_or(outer.first_byte),
+        first_byte: table
+            .duration("first_byte", bounds())
+            .unwrap_or(outer.first_byte),
         idle: table.duration("idle", bounds()).unwrap_or(outer.idle),
         response_bytes: response.unwrap_or(outer.response_bytes),
     }
@@ -245,7 +261,8 @@ fn limits(root: &Table<'_>, outer: ServerLimits) -> ServerLimits {
 
 fn file_folder(root: &Table<'_>) -> String {
     let file = root.file();
-    file.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"))
+    file.rsplit_once('/')
+        .map_or(String::new(), |(folder, _)| format!("{folder}/"))
 }
 
 fn trust(root: &Table<'_>, folder: &str, inputs: &Inputs<'_>) -> Trust {
@@ -268,7 +285,8 @@ fn trust(root: &Table<'_>, folder: &str, inputs: &Inputs<'_>) -> Trust {
 }
 
 fn certificates(pem: &str) -> Result<(), String> {
-    const REMEDY: &str = "expected one or more certificates of authorities in PEM form; export them again";
+    const REMEDY: &str =
+        "expected one or more certificates of authorities in PEM form; export them again";
     let mut store = rustls::RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
         let certificate = certificate.map_err(|_| format!("not readable as PEM; {REMEDY}"))?;

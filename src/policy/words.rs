@@ -34,5 +34,8 @@ pub(super) fn word(table: &Table<'_>, item: Item<String>) -> Option<Arc<str>> {
 /// A list of [`word`]s; empty where the key is not written.
 pub(super) fn words(table: &Table<'_>, key: &'static str) -> Vec<Arc<str>> {
     let items = table.texts(key).unwrap_or_default();
-    items.into_iter().filter_map(|item| word(table, item)).collect()
+    items
+        .into_iter()
+        .filter_map(|item| word(table, item))
+        .collect()
 }

@@ -122,7 +122,9 @@ impl<'d> Table<'d> {
 
     /// Where the key's value stands; the table's own place if it is not written.
     pub fn place_of(&self, key: &'static str) -> Place {
-        let at = self.find(key).map_or(self.start, |found| found.span().start);
+        let at = self
+            .find(key)
+            .map_or(self.start, |found| found.span().start);
         self.document.place(at, self.dotted(key))
     }
 
@@ -138,7 +140,10 @@ impl<'d> Table<'d> {
             return Vec::new();
         };
         let DeValue::Array(list) = found.get_ref() else {
-            let expected = format!("a list of tables, each begun with `[[{}]]`", self.dotted(key));
+            let expected = format!(
+                "a list of tables, each begun with `[[{}]]`",
+                self.dotted(key)
+            );
             self.mistyped::<()>(self.dotted(key), found, &expected, found.get_ref());
             return Vec::new();
         };
@@ -193,7 +198,13 @@ impl<'d> Table<'d> {
     }
 
     fn report_unknown(&self) {
-        let asked = self.document.asked.borrow().get(&self.key).cloned().unwrap_or_default();
+        let asked = self
+            .document
+            .asked
+            .borrow()
+            .get(&self.key)
+            .cloned()
+            .unwrap_or_default();
         for (key, value) in self.entries {
             let name: &str = key.get_ref();
             if !asked.contains(&name) && !asked.contains(&ANY) {
@@ -211,11 +222,9 @@ impl<'d> Table<'d> {
     /// The same for what stands under `dotted`, where that was looked into.
     fn report_below(&self, dotted: &str, value: &'d Spanned<DeValue<'d>>) {
         match value.get_ref() {
-            DeValue::Table(entries) => {
-                if self.document.asked.borrow().contains_key(dotted) {
-                    let start = value.span().start;
-                    Self::new(self.document, dotted.to_owned(), start, entries).report_unknown();
-                }
+            DeValue::Table(entries) if self.document.asked.borrow().contains_key(dotted) => {
+                let start = value.span().start;
+                Self::new(self.document, dotted.to_owned(), start, entries).report_unknown();
             }
             DeValue::Array(list) => {
                 for (at, item) in list.iter().enumerate() {

@@ -31,7 +31,10 @@ x.toml:3:1: limits.\"größe\": unknown key; expected one of `timeout`, `bytes`"
 #[test]
 fn columns_count_characters_and_not_bytes() {
     let found = faults("a = [\"ä\", 5]\n", |root| root.texts("a"));
-    assert_eq!(found, "x.toml:1:11: a[1]: found the integer 5, expected a string");
+    assert_eq!(
+        found,
+        "x.toml:1:11: a[1]: found the integer 5, expected a string"
+    );
 }
 
 #[test]
@@ -100,7 +103,10 @@ fn durations_and_integers_are_read_in_every_form() {
     let text = "ms = \"250ms\"\ns = \"5s\"\nm = \"1m\"\nh = \"2h\"\nhex = 0x10\nsep = 1_000\n";
     let (values, found) = read("x.toml", text, |root| {
         let most = Duration::from_secs(9000);
-        let time = |key| root.duration(key, Duration::ZERO..=most).map(|time| time.as_millis());
+        let time = |key| {
+            root.duration(key, Duration::ZERO..=most)
+                .map(|time| time.as_millis())
+        };
         let number = |key| root.integer(key, 0..=u64::MAX);
         let times = [time("ms"), time("s"), time("m"), time("h")];
         (times, [number("hex"), number("sep")])
@@ -153,9 +159,19 @@ x.toml:6:8: form: found `nnoe`, expected one of `none`; did you mean `none`?"
 
 #[test]
 fn a_place_outlives_the_reading() {
-    let (item, _) = read("x.toml", "\n  url = \"u\"\n", |root| root.required_text("url"));
-    let fault = item.flatten().expect("read").fault("leads nowhere; correct it");
-    assert_eq!(fault.to_string(), "x.toml:2:9: url: leads nowhere; correct it");
-    let missing = faults("[a]\n", |root| root.table("a").expect("there").required_text("url"));
+    let (item, _) = read("x.toml", "\n  url = \"u\"\n", |root| {
+        root.required_text("url")
+    });
+    let fault = item
+        .flatten()
+        .expect("read")
+        .fault("leads nowhere; correct it");
+    assert_eq!(
+        fault.to_string(),
+        "x.toml:2:9: url: leads nowhere; correct it"
+    );
+    let missing = faults("[a]\n", |root| {
+        root.table("a").expect("there").required_text("url")
+    });
     assert_eq!(missing, "x.toml:1:1: a: `url` is missing; add it");
 }

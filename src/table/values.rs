@@ -42,7 +42,9 @@ impl Table<'_> {
             return self.mistyped(self.dotted(key), found, "an integer", found.get_ref());
         };
         let value = u64::from_str_radix(written.as_str(), written.radix()).ok();
-        self.bounded(key, value, written.as_str(), bounds, |value| value.to_string())
+        self.bounded(key, value, written.as_str(), bounds, |value| {
+            value.to_string()
+        })
     }
 
     /// A duration within bounds, written like `"5s"`.
@@ -75,7 +77,7 @@ impl Table<'_> {
             if meaning.is_none() {
                 let rest = words.iter().filter(|(_, meaning)| meaning.is_some());
                 let rest = listed(rest.map(|(word, _)| *word));
-                self.fault(text.fault(unavailable(&format!("`{word}`"), &format!("use {rest}"))));
+                self.fault(text.fault(unavailable(format!("`{word}`"), &format!("use {rest}"))));
             }
             return meaning.clone();
         }
@@ -83,7 +85,11 @@ impl Table<'_> {
         let hint = nearest(&text.value, &known)
             .map(|word| format!("; did you mean `{word}`?"))
             .unwrap_or_default();
-        let message = format!("found `{}`, expected one of {}{hint}", text.value, listed(known));
+        let message = format!(
+            "found `{}`, expected one of {}{hint}",
+            text.value,
+            listed(known)
+        );
         self.fault(text.fault(message));
         None
     }
@@ -104,7 +110,12 @@ impl Table<'_> {
     pub fn texts(&self, key: &'static str) -> Option<Vec<Item<String>>> {
         let found = self.find(key)?;
         let DeValue::Array(list) = found.get_ref() else {
-            return self.mistyped(self.dotted(key), found, "a list of strings", found.get_ref());
+            return self.mistyped(
+                self.dotted(key),
+                found,
+                "a list of strings",
+                found.get_ref(),
+            );
         };
         let items = list.iter().enumerate();
         Some(

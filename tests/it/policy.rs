@@ -23,7 +23,9 @@ fn readme() -> String {
 
 /// The part of the README under `## heading`.
 fn section(readme: &str, heading: &str) -> String {
-    let start = readme.find(&format!("\n## {heading}\n")).expect("the section is there");
+    let start = readme
+        .find(&format!("\n## {heading}\n"))
+        .expect("the section is there");
     let rest = &readme[start + 4..];
     rest[..rest.find("\n## ").unwrap_or(rest.len())].to_owned()
 }
@@ -54,7 +56,9 @@ fn copy() -> tempfile::TempDir {
 #[test]
 fn the_shipped_folder_loads_and_means_what_its_remarks_say() {
     let folder = copy();
-    let loaded = Loader::new(folder.path(), environment()).load().expect("no faults");
+    let loaded = Loader::new(folder.path(), environment())
+        .load()
+        .expect("no faults");
     let (settings, policy) = (&loaded.settings, &loaded.policy);
     assert_eq!(
         settings.listen.agents,
@@ -64,7 +68,11 @@ fn the_shipped_folder_loads_and_means_what_its_remarks_say() {
     assert_eq!(**settings, fresh, "every key stands there with its default");
     assert_eq!(policy.servers["deepwiki"].access, Access::Everyone);
     assert_eq!(policy.servers["notes"].access, Access::Admins);
-    assert_eq!(policy.servers.len(), 2, "names that begin with `_` are left out");
+    assert_eq!(
+        policy.servers.len(),
+        2,
+        "names that begin with `_` are left out"
+    );
     assert_eq!(policy.addresses.grants.len(), 1);
 }
 
@@ -73,11 +81,15 @@ fn the_drafts_of_the_shipped_folder_are_sound() {
     let folder = copy();
     let servers = folder.path().join("servers");
     fs::rename(servers.join("_wiki.toml"), servers.join("wiki.toml")).expect("renamed");
-    let faults = Loader::new(folder.path(), environment()).load().expect_err("its root is missing");
+    let faults = Loader::new(folder.path(), environment())
+        .load()
+        .expect_err("its root is missing");
     let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(
         text,
-        ["servers/wiki.toml:8:7: ca[0]: `servers/corp-root.pem`: cannot be read: No such file or directory (os error 2)"]
+        [
+            "servers/wiki.toml:8:7: ca[0]: `servers/corp-root.pem`: cannot be read: No such file or directory (os error 2)"
+        ]
     );
 }
 
@@ -100,8 +112,16 @@ const EVERY_TABLE: &[(&str, &str, &str)] = &[
         "`servers/NAME.toml`",
         "zzzzzz = 1\n[auth]\nzzzzzz = 1\n[relay]\nzzzzzz = 1\n[limits]\nzzzzzz = 1\n[tools.NAME]\nzzzzzz = 1\n",
     ),
-    ("egress.toml", "`egress.toml`", "zzzzzz = 1\n[[private]]\nzzzzzz = 1\n"),
-    ("keys.toml", "`keys.toml`", "zzzzzz = 1\n[[key]]\nzzzzzz = 1\n"),
+    (
+        "egress.toml",
+        "`egress.toml`",
+        "zzzzzz = 1\n[[private]]\nzzzzzz = 1\n",
+    ),
+    (
+        "keys.toml",
+        "`keys.toml`",
+        "zzzzzz = 1\n[[key]]\nzzzzzz = 1\n",
+    ),
 ];
 
 /// The dotted keys that the faults of `text` list as known.
@@ -110,7 +130,9 @@ fn known(file: &str, text: &str) -> BTreeSet<String> {
     let path = folder.path().join(file);
     fs::create_dir_all(path.parent().expect("has a parent")).expect("a folder");
     fs::write(&path, text).expect("written");
-    let faults = Loader::new(folder.path(), environment()).load().expect_err("faults");
+    let faults = Loader::new(folder.path(), environment())
+        .load()
+        .expect_err("faults");
     let mut keys = BTreeSet::new();
     let mut tables = 0;
     for fault in &faults {
@@ -118,9 +140,15 @@ fn known(file: &str, text: &str) -> BTreeSet<String> {
             continue;
         };
         tables += 1;
-        let table = fault.key.strip_suffix("zzzzzz").expect("the key that does not exist");
+        let table = fault
+            .key
+            .strip_suffix("zzzzzz")
+            .expect("the key that does not exist");
         let table = table.replace("[0]", "");
-        keys.extend(list.split(", ").map(|key| format!("{table}{}", key.trim_matches('`'))));
+        keys.extend(
+            list.split(", ")
+                .map(|key| format!("{table}{}", key.trim_matches('`'))),
+        );
     }
     assert_eq!(tables, text.matches("zzzzzz").count(), "{faults:?}");
     keys
@@ -135,7 +163,11 @@ fn documented(section: &str) -> BTreeSet<String> {
         let lacking = block.starts_with("Not available").then_some(block);
         for text in columns.chain(lacking) {
             let words = text.split('`').skip(1).step_by(2);
-            keys.extend(words.filter(|word| !word.contains(['"', ':'])).map(str::to_owned));
+            keys.extend(
+                words
+                    .filter(|word| !word.contains(['"', ':']))
+                    .map(str::to_owned),
+            );
         }
     }
     keys
@@ -170,7 +202,13 @@ fn the_readme_lists_every_refusal_with_its_remedy() {
         .map(|code| format!("| `{}` | {} |", code.as_str(), code.remedy()))
         .collect();
     let section = section(&readme(), "Refusals");
-    let rows: Vec<&str> = section.lines().filter(|line| line.starts_with("| `")).collect();
+    let rows: Vec<&str> = section
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .collect();
     let (expected, rows) = (expected.join("\n"), rows.join("\n"));
-    assert!(rows == expected, "policy/README.md, under \"Refusals\", should list:\n{expected}");
+    assert!(
+        rows == expected,
+        "policy/README.md, under \"Refusals\", should list:\n{expected}"
+    );
 }

@@ -34,7 +34,9 @@ impl Contents {
         let mut contents = Self::default();
         if !folder.is_dir() {
             let message = "there is no such folder; make it, or name another with --policy DIR";
-            contents.faults.push(Fault::whole(folder.display().to_string(), message));
+            contents
+                .faults
+                .push(Fault::whole(folder.display().to_string(), message));
             return contents;
         }
         contents.read_directory(folder, "");
@@ -46,7 +48,9 @@ impl Contents {
                  remove what is not policy",
                 contents.files.len()
             );
-            contents.faults.push(Fault::whole(folder.display().to_string(), message));
+            contents
+                .faults
+                .push(Fault::whole(folder.display().to_string(), message));
         }
         contents
     }
@@ -131,9 +135,13 @@ pub(super) fn read_one(folder: &Path, path: &Path) -> Result<Vec<u8>, String> {
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
-    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    file.take(LARGEST_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST_FILE {
-        return Err(format!("larger than {LARGEST_FILE} bytes; policy files are small, so this is none"));
+        return Err(format!(
+            "larger than {LARGEST_FILE} bytes; policy files are small, so this is none"
+        ));
     }
     Ok(bytes)
 }

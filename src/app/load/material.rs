@@ -63,7 +63,9 @@ fn secret(
         Source::File(path) => read(path).map_err(|why| format!("`{path}`: {why}")),
         Source::Env(name) => match env::var(name) {
             Ok(value) if !value.is_empty() => Ok(value.into_bytes()),
-            _ => Err(format!("the variable `{name}` is not set; set it, or name another source")),
+            _ => Err(format!(
+                "the variable `{name}` is not set; set it, or name another source"
+            )),
         },
         Source::Credential(name) => {
             let folder = env::var("CREDENTIALS_DIRECTORY").map_err(|_| {
@@ -79,8 +81,9 @@ fn fit(chain: &[u8], key: &[u8]) -> Result<(), String> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
     let chain = chain.ok().filter(|chain| !chain.is_empty());
     let chain = chain.ok_or("cert holds no certificate chain in PEM form; export it again")?;
-    let key = PrivateKeyDer::from_pem_slice(key)
-        .map_err(|_| "key holds no private key in PEM form; export it again, without a passphrase")?;
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(
+        |_| "key holds no private key in PEM form; export it again, without a passphrase",
+    )?;
     CertifiedKey::from_der(chain, key, &aws_lc_rs::default_provider())
         .map_err(|error| format!("cert and key cannot be used together ({error}); name a pair"))?;
     Ok(())

@@ -105,7 +105,10 @@ fn loose_modes_are_refused_through_links_too() {
     mode(outside.path(), 0o700);
 
     mode(&folder.path().join("servers"), 0o702);
-    assert!(said(loader(folder.path()).load()).contains("servers` is writable by group or others (mode 0702)"));
+    assert!(
+        said(loader(folder.path()).load())
+            .contains("servers` is writable by group or others (mode 0702)")
+    );
     mode(&folder.path().join("servers"), 0o700);
     mode(folder.path(), 0o720);
     assert!(said(loader(folder.path()).load()).contains("(mode 0720)"));
@@ -123,11 +126,16 @@ fn owner_and_mode_decide_who_could_have_written() {
     assert_eq!(looseness(file(0, 0o644), 1000), None);
     assert_eq!(
         looseness(file(1001, 0o600), 1000).as_deref(),
-        Some("owned by uid 1001, expected 1000 or 0; `chown` it to the user that runs tollgate, or to root")
+        Some(
+            "owned by uid 1001, expected 1000 or 0; `chown` it to the user that runs tollgate, or to root"
+        )
     );
     assert!(looseness(file(1000, 0o620), 1000).is_some());
     assert!(looseness(file(1000, 0o602), 1000).is_some());
-    assert!(looseness(file(1000, 0o1622), 1000).is_some(), "sticky means nothing on a file");
+    assert!(
+        looseness(file(1000, 0o1622), 1000).is_some(),
+        "sticky means nothing on a file"
+    );
     let sticky_folder = Facts {
         folder: true,
         ..file(0, 0o1777)
@@ -181,14 +189,21 @@ fn certificate_and_key_have_to_fit() {
     };
     let ((cert, key), (_, other)) = (pair(), pair());
     let settings = "[listen]\ntls = { cert = \"file:tls.crt\", key = \"file:tls.key\" }\n";
-    let folder = folder(&[("tollgate.toml", settings), ("tls.crt", &cert), ("tls.key", &key)]);
+    let folder = folder(&[
+        ("tollgate.toml", settings),
+        ("tls.crt", &cert),
+        ("tls.key", &key),
+    ]);
     let loaded = loader(folder.path()).load().expect("no faults");
     let tls = loaded.tls.expect("configured");
     assert_eq!(tls.key.expose(), key.as_bytes());
     assert_eq!(format!("{tls:?}"), "TlsMaterial(…)");
 
     write(folder.path(), "tls.key", &other);
-    assert!(said(loader(folder.path()).load()).starts_with("tollgate.toml: listen.tls: cert and key cannot be used together"));
+    assert!(
+        said(loader(folder.path()).load())
+            .starts_with("tollgate.toml: listen.tls: cert and key cannot be used together")
+    );
     write(folder.path(), "tls.key", "hello");
     assert_eq!(
         said(loader(folder.path()).load()),
@@ -201,7 +216,11 @@ fn certificate_and_key_have_to_fit() {
         said(loader(folder.path()).load()),
         "tollgate.toml: listen.tls.key: `tls.key`: cannot be read: No such file or directory (os error 2)"
     );
-    write(folder.path(), "tollgate.toml", "[listen]\ntls = { cert = \"env:TOLLGATE_TEST_UNSET\", key = \"file:tls.key\" }\n");
+    write(
+        folder.path(),
+        "tollgate.toml",
+        "[listen]\ntls = { cert = \"env:TOLLGATE_TEST_UNSET\", key = \"file:tls.key\" }\n",
+    );
     assert_eq!(
         said(loader(folder.path()).load()),
         "tollgate.toml: listen.tls.cert: the variable `TOLLGATE_TEST_UNSET` is not set; set it, or name another source"
@@ -210,7 +229,10 @@ fn certificate_and_key_have_to_fit() {
 
 #[test]
 fn a_folder_that_is_named_is_taken_as_it_is() {
-    assert_eq!(find_folder(Some(Path::new("/some/where"))), Ok("/some/where".into()));
+    assert_eq!(
+        find_folder(Some(Path::new("/some/where"))),
+        Ok("/some/where".into())
+    );
     let missing = loader(Path::new("/nonexistent/policy")).load();
     assert_eq!(
         said(missing),
@@ -223,7 +245,9 @@ fn the_digest_covers_files_and_what_they_name() {
     let key = rcgen::KeyPair::generate().expect("a key");
     let ca = |name: &str| {
         let mut params = rcgen::CertificateParams::default();
-        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        params
+            .distinguished_name
+            .push(rcgen::DnType::CommonName, name);
         params.self_signed(&key).expect("a certificate").pem()
     };
     let server = format!("{SERVER}ca = [\"ca.pem\"]\n");

@@ -32,14 +32,21 @@ fn start(folder: &Path) -> (Reloader, mpsc::Receiver<Outcome>) {
         state_directory: Some("/nonexistent/state".into()),
         ..Environment::default()
     };
-    let report = move |outcome: &Outcome| send.send(outcome.clone()).expect("somebody listens");
+    let report = move |outcome: &Outcome, _: &Arc<Loaded>| {
+        send.send(outcome.clone()).expect("somebody listens")
+    };
     let reloader = Reloader::start(Loader::new(folder, environment), report).expect("no faults");
     (reloader, receive)
 }
 
 fn names(reloader: &Reloader) -> Vec<String> {
     let current = reloader.current();
-    let mut names: Vec<_> = current.policy.servers.keys().map(ToString::to_string).collect();
+    let mut names: Vec<_> = current
+        .policy
+        .servers
+        .keys()
+        .map(ToString::to_string)
+        .collect();
     names.sort();
     names
 }
@@ -65,18 +72,43 @@ fn a_reload_takes_up_what_changed_and_the_generation_rises_only_then() {
     assert_eq!(reloader.reload(), changed(2));
     assert_eq!(names(&reloader), ["a", "b"]);
 
-    write(folder.path(), "servers/b.toml", &format!("# a remark\n{OTHER}"));
+    write(
+        folder.path(),
+        "servers/b.toml",
+        &format!("# a remark\n{OTHER}"),
+    );
     assert_eq!(reloader.reload(), UNCHANGED);
 
-    write(folder.path(), "tollgate.toml", "[limits]\nrequest_bytes = 2048\n");
-    assert_eq!(reloader.reload(), changed(2), "the policy itself is the same");
+    write(
+        folder.path(),
+        "tollgate.toml",
+        "[limits]\nrequest_bytes = 2048\n",
+    );
+    assert_eq!(
+        reloader.reload(),
+        changed(2),
+        "the policy itself is the same"
+    );
     assert_eq!(reloader.current().settings.limits.request_bytes, 2048);
 
-    write(folder.path(), "tollgate.toml", "[listen]\nops = \"\"\n[limits]\ncall = \"9s\"\n");
+    write(
+        folder.path(),
+        "tollgate.toml",
+        "[listen]\nops = \"\"\n[limits]\ncall = \"9s\"\n",
+    );
     let kept = vec!["listen.ops"];
-    assert_eq!(reloader.reload(), Outcome::Changed { generation: 3, kept });
+    assert_eq!(
+        reloader.reload(),
+        Outcome::Changed {
+            generation: 3,
+            kept
+        }
+    );
     let now = reloader.current_full();
-    assert!(now.settings.listen.ops.is_some(), "a listener stays until the restart");
+    assert!(
+        now.settings.listen.ops.is_some(),
+        "a listener stays until the restart"
+    );
     assert_eq!(now.policy.servers["a"].limits.call, Duration::from_secs(9));
     assert_eq!(reports.try_iter().count(), 5);
 }
@@ -93,7 +125,10 @@ fn faults_keep_the_last_good_one_and_are_told_once() {
         panic!("expected a rejection");
     };
     assert_eq!(faults.len(), 1);
-    assert_eq!(faults[0].to_string(), "servers/a.toml:1:24: invalid basic string, expected `\"`");
+    assert_eq!(
+        faults[0].to_string(),
+        "servers/a.toml:1:24: invalid basic string, expected `\"`"
+    );
     assert_eq!(names(&reloader), ["a"], "nothing of the folder is taken up");
     assert_eq!((reloader.poll(), reloader.poll()), (None, None));
     assert_eq!(reports.try_iter().count(), 1);
@@ -109,9 +144,17 @@ fn a_file_that_is_still_being_written_is_not_taken_up() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), "servers/a.toml", SERVER);
     let (reloader, _reports) = start(folder.path());
-    write(folder.path(), "servers/a.toml", &format!("{OTHER}read_only = [\"get_*\"]\n"));
+    write(
+        folder.path(),
+        "servers/a.toml",
+        &format!("{OTHER}read_only = [\"get_*\"]\n"),
+    );
     assert_eq!(reloader.poll(), None);
-    write(folder.path(), "servers/a.toml", &format!("{OTHER}read_only = [\"get_*\"]\naccess = \"everyone\"\n"));
+    write(
+        folder.path(),
+        "servers/a.toml",
+        &format!("{OTHER}read_only = [\"get_*\"]\naccess = \"everyone\"\n"),
+    );
     assert_eq!(reloader.poll(), None, "still changing");
     assert_eq!(reloader.poll(), Some(changed(2)));
 }
@@ -167,7 +210,11 @@ fn concurrent_reloads_end_with_what_the_files_say() {
                 let text = if round % 2 == 0 { OTHER } else { SERVER };
                 replace(folder.path(), "servers/a.toml", text);
             }
-            replace(folder.path(), "servers/a.toml", &format!("{OTHER}title = \"last\"\n"));
+            replace(
+                folder.path(),
+                "servers/a.toml",
+                &format!("{OTHER}title = \"last\"\n"),
+            );
         });
         scope.spawn(|| {
             let mut last = 0;
@@ -193,7 +240,9 @@ async fn watching_finds_a_change_by_itself() {
         state_directory: Some("/nonexistent/state".into()),
         ..Environment::default()
     };
-    let report = move |outcome: &Outcome| send.send(outcome.clone()).expect("somebody listens");
+    let report = move |outcome: &Outcome, _: &Arc<Loaded>| {
+        send.send(outcome.clone()).expect("somebody listens")
+    };
     let reloader = Reloader::start(Loader::new(folder.path(), environment), report);
     let reloader = Arc::new(reloader.expect("no faults"));
     let watch = tokio::spawn(reloader.clone().watch());

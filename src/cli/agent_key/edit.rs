@@ -63,13 +63,21 @@ pub(super) fn removed(text: &str, line: usize) -> Result<String, String> {
     let start = line.saturating_sub(1);
     let header = lines.get(start).map_or("", |line| line.trim());
     if !header.starts_with("[[") {
-        return Err("the key is not written as a `[[key]]` table; remove it from keys.toml by hand".to_owned());
+        return Err(
+            "the key is not written as a `[[key]]` table; remove it from keys.toml by hand"
+                .to_owned(),
+        );
     }
     let rest = &lines[start + 1..];
-    let next = rest.iter().position(|line| line.trim_start().starts_with("[["));
+    let next = rest
+        .iter()
+        .position(|line| line.trim_start().starts_with("[["));
     let block = &rest[..next.unwrap_or(rest.len())];
     let is_content = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-    let content = block.iter().rposition(is_content).map_or(0, |last| last + 1);
+    let content = block
+        .iter()
+        .rposition(is_content)
+        .map_or(0, |last| last + 1);
     let kept = lines[..start].iter().chain(&rest[content..]);
     Ok(kept.copied().collect())
 }
@@ -96,9 +104,16 @@ fn list(texts: &[String]) -> String {
 
 /// The TOML form of a date or a time with an offset.
 fn time(text: &str) -> Result<String, String> {
-    let date = text.parse::<jiff::civil::Date>().ok().filter(|_| text.len() == "2027-01-31".len());
+    let date = text
+        .parse::<jiff::civil::Date>()
+        .ok()
+        .filter(|_| text.len() == "2027-01-31".len());
     let date = date.map(|date| date.to_string());
-    let time = || text.parse::<jiff::Timestamp>().ok().map(|time| time.to_string());
+    let time = || {
+        text.parse::<jiff::Timestamp>()
+            .ok()
+            .map(|time| time.to_string())
+    };
     date.or_else(time).ok_or_else(|| {
         format!("found `{text}` for --expires, expected a date such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z")
     })

@@ -11,8 +11,7 @@ use super::Trouble;
 use crate::{
     app::load::Contents,
     id,
-    policy::{self, Key},
-    table::Item,
+    policy::{self, KeyEntry},
 };
 
 const NAME: &str = "keys.toml";
@@ -31,7 +30,9 @@ pub(super) struct KeysFile {
 impl KeysFile {
     /// Waits for its turn and reads the file; one that is not there is empty.
     pub(super) fn open(folder: &Path) -> Result<Self, Trouble> {
-        let failed = |error: io::Error| Trouble::Failed(format!("`{}` cannot be used: {error}", folder.display()));
+        let failed = |error: io::Error| {
+            Trouble::Failed(format!("`{}` cannot be used: {error}", folder.display()))
+        };
         let lock = File::open(folder).map_err(failed)?;
         lock.lock().map_err(failed)?;
         let contents = Contents::read(folder);
@@ -52,7 +53,7 @@ impl KeysFile {
     }
 
     /// The keys in the order of the file.
-    pub(super) fn keys(&self) -> Result<Vec<([u8; 32], Item<Key>)>, Trouble> {
+    pub(super) fn keys(&self) -> Result<Vec<KeyEntry>, Trouble> {
         read(&self.text)
     }
 
@@ -60,12 +61,15 @@ impl KeysFile {
     pub(super) fn replace(self, text: &str) -> Result<(), Trouble> {
         read(text)?;
         self.write(text).map_err(|error| {
-            Trouble::Failed(format!("`{}` cannot be written: {error}", self.path.display()))
+            Trouble::Failed(format!(
+                "`{}` cannot be written: {error}",
+                self.path.display()
+            ))
         })
     }
 
     fn write(&self, text: &str) -> io::Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        let folder = self.path.parent().unwrap_or_else(|| Path::new("/"));
         // The reader leaves names out that begin with a dot.
         let temporary = folder.join(format!(".{NAME}.{}", id::hex(&id::random::<8>())));
         let result = self.write_by(&temporary, folder, text);
@@ -77,7 +81,11 @@ impl KeysFile {
     }
 
     fn write_by(&self, temporary: &Path, folder: &Path, text: &str) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(temporary)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(MODE)
+            .open(temporary)?;
         // Root may run this for a process that is not root: the file stays whose it was.
         let (owner, mode) = match fs::metadata(&self.path) {
             Ok(before) => (before.clone(), before.mode() & 0o7777),
@@ -95,7 +103,7 @@ impl KeysFile {
     }
 }
 
-fn read(text: &str) -> Result<Vec<([u8; 32], Item<Key>)>, Trouble> {
+fn read(text: &str) -> Result<Vec<KeyEntry>, Trouble> {
     let file = policy::File {
         path: NAME.to_owned(),
         text: text.to_owned(),

@@ -13,8 +13,7 @@ use crate::{
 };
 
 /// What takes effect only at the next start.
-const RESTART: &str =
-    "state_dir, listen (but allowed_origins), identity (but admins) and audit take effect at the next start";
+const RESTART: &str = "state_dir, listen (but allowed_origins), identity (but admins) and audit take effect at the next start";
 
 /// The shape of `--json`.
 #[derive(Debug, Serialize)]
@@ -55,15 +54,30 @@ impl Report {
         let mut servers: Vec<_> = policy.servers.values().collect();
         servers.sort_by(|a, b| a.name.cmp(&b.name));
         let mut warnings = warnings(settings, policy, loader.environment());
-        warnings.extend(servers.iter().filter_map(|server| unreachable(server, policy)));
+        warnings.extend(
+            servers
+                .iter()
+                .filter_map(|server| unreachable(server, policy)),
+        );
         Self {
             faults: [],
             folder: loader.folder().display().to_string(),
-            servers: servers.into_iter().map(|server| ServerReport::new(server)).collect(),
+            servers: servers
+                .into_iter()
+                .map(|server| ServerReport::new(server))
+                .collect(),
             keys: policy.keys.len(),
-            private_grants: policy.addresses.grants.iter().map(GrantReport::new).collect(),
+            private_grants: policy
+                .addresses
+                .grants
+                .iter()
+                .map(GrantReport::new)
+                .collect(),
             agents: agents(settings),
-            ops: settings.listen.ops.map_or_else(|| "off".to_owned(), |ops| ops.to_string()),
+            ops: settings
+                .listen
+                .ops
+                .map_or_else(|| "off".to_owned(), |ops| ops.to_string()),
             identity: identity(&settings.identity.method),
             name_servers: name_servers(settings),
             access_mode: access_mode(policy.access_mode),
@@ -77,20 +91,41 @@ impl Report {
             text: String::new(),
             styles,
         };
-        rows.row("policy", &format!("{}: {}", self.folder, styles.good("no faults")));
-        rows.list("servers", self.servers.iter().map(|server| {
-            let tenants = server.tenants.join(", ");
-            format!("{} at {}, for {} of {tenants}", server.name, server.at, server.access)
-        }));
+        rows.row(
+            "policy",
+            &format!("{}: {}", self.folder, styles.good("no faults")),
+        );
+        rows.list(
+            "servers",
+            self.servers.iter().map(|server| {
+                let tenants = server.tenants.join(", ");
+                format!(
+                    "{} at {}, for {} of {tenants}",
+                    server.name, server.at, server.access
+                )
+            }),
+        );
         rows.row("keys", &self.keys.to_string());
-        rows.list("private", self.private_grants.iter().map(|grant| {
-            format!("{} port {} for {} ({})", grant.host, grant.port, grant.legs.join(", "), grant.origin)
-        }));
+        rows.list(
+            "private",
+            self.private_grants.iter().map(|grant| {
+                format!(
+                    "{} port {} for {} ({})",
+                    grant.host,
+                    grant.port,
+                    grant.legs.join(", "),
+                    grant.origin
+                )
+            }),
+        );
         rows.row("agents", &self.agents);
         rows.row("ops", &self.ops);
         rows.row("identity", &self.identity);
         rows.list("dns", self.name_servers.iter().cloned());
-        rows.row("access", &format!("TOOLS_ACCESS_MODE: {}", self.access_mode));
+        rows.row(
+            "access",
+            &format!("TOOLS_ACCESS_MODE: {}", self.access_mode),
+        );
         rows.row("state", &self.state_dir);
         rows.row("restart", RESTART);
         for warning in &self.warnings {
@@ -198,13 +233,25 @@ fn access_mode(mode: AccessMode) -> &'static str {
 fn warnings(settings: &Settings, policy: &Snapshot, environment: &Environment) -> Vec<String> {
     let mut warnings = Vec::new();
     for name in &environment.proxies {
-        warnings.push(format!("{name} is set and ignored: Tollgate uses no proxy on its way out"));
+        warnings.push(format!(
+            "{name} is set and ignored: Tollgate uses no proxy on its way out"
+        ));
     }
     if settings.identity.method == Method::Keys && policy.keys.is_empty() {
-        warnings.push("there is no key, so nobody can call; make one with `tollgate agent-key new`".to_owned());
+        warnings.push(
+            "there is no key, so nobody can call; make one with `tollgate agent-key new`"
+                .to_owned(),
+        );
     }
     let admins = &policy.admins;
-    let closed = policy.servers.values().any(|server| server.access == Access::Admins);
+    let closed = policy
+        .servers
+        .values()
+        .any(|server| match policy.access_mode {
+            AccessMode::Files => server.access == Access::Admins,
+            AccessMode::Admins => true,
+            AccessMode::AllUsers => false,
+        });
     if closed && admins.users.is_empty() && admins.groups.is_empty() {
         warnings.push(
             "servers are for admins and nobody is one; name some in `[identity] admins`, or set access = \"everyone\""
@@ -212,9 +259,17 @@ fn warnings(settings: &Settings, policy: &Snapshot, environment: &Environment) -
         );
     }
     let allowlist = environment.private_allowlist.as_deref().unwrap_or_default();
-    for entry in allowlist.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+    for entry in allowlist
+        .split(',')
+        .map(str::trim)
+        .filter(|entry| !entry.is_empty())
+    {
         let host = Host::from_operator(entry).ok();
-        if !policy.servers.values().any(|server| Some(server.target.host()) == host.as_ref()) {
+        if !policy
+            .servers
+            .values()
+            .any(|server| Some(server.target.host()) == host.as_ref())
+        {
             warnings.push(format!(
                 "TOOLS_PRIVATE_NETWORK_ALLOWLIST names `{entry}`, where no server is registered"
             ));
@@ -226,6 +281,12 @@ fn warnings(settings: &Settings, policy: &Snapshot, environment: &Environment) -
 /// A server whose address is refused before any name is asked.
 fn unreachable(server: &Server, policy: &Snapshot) -> Option<String> {
     let leg = Leg::Server(server.name.clone());
-    let blocked = policy.addresses.before_resolving(&leg, &server.target).err()?;
-    Some(format!("server `{}` cannot be reached: {blocked}", server.name))
+    let blocked = policy
+        .addresses
+        .before_resolving(&leg, &server.target)
+        .err()?;
+    Some(format!(
+        "server `{}` cannot be reached: {blocked}",
+        server.name
+    ))
 }

@@ -102,7 +102,10 @@ approval = "ask"
     assert_eq!(&*server.path, "/mcp?tools=web,code");
     assert_eq!(server.access, Access::Everyone);
     assert_eq!(server.tenants, [Arc::from("default")]);
-    assert_eq!(server.read_only, [Pattern::new("get_*"), Pattern::new("search")]);
+    assert_eq!(
+        server.read_only,
+        [Pattern::new("get_*"), Pattern::new("search")]
+    );
     assert_eq!(server.era, Era::Legacy);
     assert_eq!(
         server.limits,
@@ -177,10 +180,22 @@ servers/a.toml:19:15: limits.concurrency: this key is not available in this vers
 #[test]
 fn faults_of_all_files_come_at_once_and_in_order() {
     let files = [
-        ("servers/b.toml", "url = \"http://mcp.example.com/\"\nacces = \"everyone\"\n"),
-        ("servers/a.toml", "title = \"A\"\n[limits]\ntimeout = \"121s\"\n[tools.\"x*\"]\n"),
-        ("keys.toml", "[[key]]\nsha256 = \"abc\"\nagent = \"\"\nscopes = [\"decide\", \"all\"]\n"),
-        ("egress.toml", "[[private]]\nhost = \"*.corp.example\"\nport = \"any\"\nfor = [\"proxy\", \"x\"]\n"),
+        (
+            "servers/b.toml",
+            "url = \"http://mcp.example.com/\"\nacces = \"everyone\"\n",
+        ),
+        (
+            "servers/a.toml",
+            "title = \"A\"\n[limits]\ntimeout = \"121s\"\n[tools.\"x*\"]\n",
+        ),
+        (
+            "keys.toml",
+            "[[key]]\nsha256 = \"abc\"\nagent = \"\"\nscopes = [\"decide\", \"all\"]\n",
+        ),
+        (
+            "egress.toml",
+            "[[private]]\nhost = \"*.corp.example\"\nport = \"any\"\nfor = [\"proxy\", \"x\"]\n",
+        ),
         ("servers/Big.toml", "url = \"https://mcp.example.com/\"\n"),
         ("access.toml", ""),
         ("notes.toml", ""),
@@ -209,7 +224,11 @@ servers/b.toml:2:1: acces: unknown key; did you mean `access`?"
 
 #[test]
 fn a_url_is_never_repeated_since_it_may_hold_a_secret() {
-    for url in ["https://u:hunter2@mcp.example.com/", "https://mcp.example.com/#hunter2", "u:hunter2@mcp.example.com"] {
+    for url in [
+        "https://u:hunter2@mcp.example.com/",
+        "https://mcp.example.com/#hunter2",
+        "u:hunter2@mcp.example.com",
+    ] {
         let found = faults(&[("servers/a.toml", &format!("url = \"{url}\"\n"))]);
         assert!(found.starts_with("servers/a.toml:1:7: url: "), "{found}");
         assert!(!found.contains("hunter2"), "{found}");
@@ -219,7 +238,11 @@ fn a_url_is_never_repeated_since_it_may_hold_a_secret() {
 #[test]
 fn a_server_is_described_once() {
     let text = "url = \"https://mcp.example.com/\"\n";
-    let found = faults(&[("server.a.toml", text), ("servers/a.toml", text), ("servers/tollgate.toml", text)]);
+    let found = faults(&[
+        ("server.a.toml", text),
+        ("servers/a.toml", text),
+        ("servers/tollgate.toml", text),
+    ]);
     assert_eq!(
         found,
         "\
@@ -300,15 +323,24 @@ for = ["server:jira"]
         ]
     );
     assert_eq!(policy.addresses.nat64.len(), 1);
-    assert_eq!(policy.addresses.fake_ip, ["198.18.0.0/15".parse().expect("a network")]);
+    assert_eq!(
+        policy.addresses.fake_ip,
+        ["198.18.0.0/15".parse().expect("a network")]
+    );
 }
 
 #[test]
 fn grants_that_open_nothing_are_faults_at_their_place() {
     let servers = [
         ("servers/a.toml", "url = \"https://a.corp.example/\"\n"),
-        ("servers/m.toml", "url = \"http://169.254.169.254/\"\ninsecure_http = true\n"),
-        ("servers/n.toml", "url = \"https://metadata.google.internal/\"\n"),
+        (
+            "servers/m.toml",
+            "url = \"http://169.254.169.254/\"\ninsecure_http = true\n",
+        ),
+        (
+            "servers/n.toml",
+            "url = \"https://metadata.google.internal/\"\n",
+        ),
     ];
     let egress = r#"
 [[private]]
@@ -343,7 +375,7 @@ for = []
         "\
 egress.toml:5:8: private[0].for[0]: server `a` is at a.corp.example port 443, which this grant does not open; make host and port those of its url
 egress.toml:5:20: private[0].for[1]: there is no server `gone`; add servers/gone.toml, or correct the name
-egress.toml:6:1: private[1]: no grant can open this: `http://169.254.169.254` is 169.254.169.254, in 169.254.169.0/24 (cloud metadata, DNS and time services); no setting opens it; remove the grant
+egress.toml:6:1: private[1]: no grant can open this: `http://169.254.169.254` is in 169.254.169.0/24 (cloud metadata, DNS and time services); no setting opens it; remove the grant
 egress.toml:10:1: private[2]: no grant can open this: `metadata.google.internal` names a cloud metadata service; no setting opens it; remove the grant
 egress.toml:17:14: private[3].addresses[0]: no grant can open this: `a.corp.example` leads to 169.254.169.254, in 169.254.169.0/24 (cloud metadata, DNS and time services); no setting opens it; remove the grant
 egress.toml:17:33: private[3].addresses[1]: found `10.0.0.1/8`, whose last bits are not zero; write `10.0.0.0/8`
@@ -358,15 +390,24 @@ egress.toml:24:7: private[4].for: names nothing, so the grant opens nothing; wri
 fn the_allowlist_of_the_environment_opens_registered_hosts_and_ports() {
     let files = [
         ("servers/a.toml", "url = \"http://localhost:9000/\"\n"),
-        ("servers/b.toml", "url = \"https://jira.corp.example:8443/\"\n"),
+        (
+            "servers/b.toml",
+            "url = \"https://jira.corp.example:8443/\"\n",
+        ),
     ];
     let allowlist = Some(" Jira.corp.example, localhost,,unknown.example ");
-    let policy = compiled(&files, |inputs| inputs.private_allowlist = allowlist).expect("no faults");
+    let policy =
+        compiled(&files, |inputs| inputs.private_allowlist = allowlist).expect("no faults");
     let opened: Vec<String> = policy
         .addresses
         .grants
         .iter()
-        .map(|grant| format!("{} {:?} {:?} {}", grant.host, grant.port, grant.legs, grant.origin))
+        .map(|grant| {
+            format!(
+                "{} {:?} {:?} {}",
+                grant.host, grant.port, grant.legs, grant.origin
+            )
+        })
         .collect();
     assert_eq!(
         opened,
@@ -375,10 +416,17 @@ fn the_allowlist_of_the_environment_opens_registered_hosts_and_ports() {
             "localhost Exact(9000) [Server(\"a\")] TOOLS_PRIVATE_NETWORK_ALLOWLIST",
         ]
     );
-    for wrong in ["*.corp.example", "jira.corp.example:8443", "https://jira.corp.example"] {
+    for wrong in [
+        "*.corp.example",
+        "jira.corp.example:8443",
+        "https://jira.corp.example",
+    ] {
         let found = compiled(&files, |inputs| inputs.private_allowlist = Some(wrong));
         let found = found.expect_err("a fault");
-        assert!(found[0].starts_with("TOOLS_PRIVATE_NETWORK_ALLOWLIST: "), "{found:?}");
+        assert!(
+            found[0].starts_with("TOOLS_PRIVATE_NETWORK_ALLOWLIST: "),
+            "{found:?}"
+        );
     }
 }
 
@@ -395,7 +443,10 @@ fn every_key_of_an_agent_key_acts() {
     );
     let policy = policy(&[("keys.toml", &text)]);
     let ci = &policy.keys[&[0x0a; 32]];
-    assert_eq!((&*ci.agent, &*ci.tenant, &*ci.user), ("ci", "default", "ann"));
+    assert_eq!(
+        (&*ci.agent, &*ci.tenant, &*ci.user),
+        ("ci", "default", "ann")
+    );
     assert_eq!(*ci.groups, [Arc::from("eng")]);
     assert_eq!((ci.scopes, ci.expires), (Scopes::CALL, None));
     let app = &policy.keys[&[0x0b; 32]];
@@ -403,7 +454,10 @@ fn every_key_of_an_agent_key_acts() {
     assert_eq!(app.may_act_for, [Arc::from("*")]);
     assert_eq!(app.expires, Some(UNIX_EPOCH + Duration::from_secs(86_400)));
     let dated = &policy.keys[&[0x0c; 32]];
-    assert_eq!(dated.expires, Some(UNIX_EPOCH + Duration::from_secs(2 * 86_400)));
+    assert_eq!(
+        dated.expires,
+        Some(UNIX_EPOCH + Duration::from_secs(2 * 86_400))
+    );
 }
 
 #[test]
@@ -425,16 +479,23 @@ keys.toml:11:11: key[1].expires: expected a date, or a time with its offset like
 
 #[test]
 fn keys_beside_the_local_user_are_a_fault() {
-    let text = format!("[[key]]\nsha256 = \"{}\"\nagent = \"a\"\nuser = \"u\"\n", "0a".repeat(32));
+    let text = format!(
+        "[[key]]\nsha256 = \"{}\"\nagent = \"a\"\nuser = \"u\"\n",
+        "0a".repeat(32)
+    );
     let local = || Local {
         tenant: "default".into(),
         user: "me".into(),
     };
-    let found = compiled(&[("keys.toml", &text)], |inputs| inputs.local = Some(local()));
+    let found = compiled(&[("keys.toml", &text)], |inputs| {
+        inputs.local = Some(local())
+    });
     assert_eq!(
         found.expect_err("a fault"),
-        ["keys.toml:1:1: key[0]: keys are not asked for, since every caller is the local user; add `[identity.keys]` to \
-          tollgate.toml (and remove `[identity.local]`), or remove the keys"]
+        [
+            "keys.toml:1:1: key[0]: keys are not asked for, since every caller is the local user; add `[identity.keys]` to \
+          tollgate.toml (and remove `[identity.local]`), or remove the keys"
+        ]
     );
     let alone = compiled(&[], |inputs| inputs.local = Some(local())).expect("no faults");
     assert_eq!(alone.admins.users, [Arc::from("me")]);
@@ -444,11 +505,16 @@ fn keys_beside_the_local_user_are_a_fault() {
 fn once_there_are_two_tenants_servers_name_theirs() {
     let key = |digit: &str, tenant: &str| {
         let digest = digit.repeat(64);
-        format!("[[key]]\nsha256 = \"{digest}\"\nagent = \"a\"\nuser = \"u\"\ntenant = \"{tenant}\"\n")
+        format!(
+            "[[key]]\nsha256 = \"{digest}\"\nagent = \"a\"\nuser = \"u\"\ntenant = \"{tenant}\"\n"
+        )
     };
     let keys = key("a", "acme") + &key("b", "default");
     let open = ("servers/a.toml", "url = \"https://mcp.example.com/\"\n");
-    let named = ("servers/b.toml", "url = \"https://mcp.example.com/\"\ntenants = [\"acme\"]\n");
+    let named = (
+        "servers/b.toml",
+        "url = \"https://mcp.example.com/\"\ntenants = [\"acme\"]\n",
+    );
     assert_eq!(
         faults(&[open, named, ("keys.toml", &keys)]),
         "servers/a.toml:1:1: `tenants` is missing, and there are the tenants `acme`, `default`; name those whose callers \
@@ -472,7 +538,9 @@ fn the_access_mode_is_one_of_two_words() {
     let found = compiled(&[], |inputs| inputs.access_mode = Some("everyone"));
     assert_eq!(
         found.expect_err("a fault"),
-        ["TOOLS_ACCESS_MODE: found `everyone`, expected `admins` or `all-users`; correct or unset it"]
+        [
+            "TOOLS_ACCESS_MODE: found `everyone`, expected `admins` or `all-users`; correct or unset it"
+        ]
     );
 }
 
@@ -488,20 +556,35 @@ fn extra_roots_are_read_beside_the_server_and_checked() {
         other => Err(format!("no file `{other}`")),
     };
     let one = files(&[("servers/a.toml", text)]);
-    let policy = said(&Inputs { read: &read, ..inputs(&one) });
+    let policy = said(&Inputs {
+        read: &read,
+        ..inputs(&one)
+    });
     let trust = &policy.expect("no faults").servers["a"].trust;
     assert_eq!(trust.roots.len(), 2);
     assert_ne!(trust.digest, [0; 32]);
 
     for (content, expected) in [
         (Err("cannot be read"), "`servers/corp.pem`: cannot be read"),
-        (Ok("hello"), "`servers/corp.pem`: holds no certificate; expected one or more certificates of authorities in PEM form; export them again"),
-        (Ok("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "`servers/corp.pem`: holds a certificate that cannot be a root; expected one or more certificates of authorities in PEM form; export them again"),
+        (
+            Ok("hello"),
+            "`servers/corp.pem`: holds no certificate; expected one or more certificates of authorities in PEM form; export them again",
+        ),
+        (
+            Ok("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
+            "`servers/corp.pem`: holds a certificate that cannot be a root; expected one or more certificates of authorities in PEM form; export them again",
+        ),
     ] {
         let read = |_: &str| content.map(str::to_owned).map_err(str::to_owned);
         let text = "url = \"https://mcp.example.com/\"\nca = [\"corp.pem\"]\n";
         let one = files(&[("servers/a.toml", text)]);
-        let found = said(&Inputs { read: &read, ..inputs(&one) });
-        assert_eq!(found.expect_err("a fault"), [format!("servers/a.toml:2:7: ca[0]: {expected}")]);
+        let found = said(&Inputs {
+            read: &read,
+            ..inputs(&one)
+        });
+        assert_eq!(
+            found.expect_err("a fault"),
+            [format!("servers/a.toml:2:7: ca[0]: {expected}")]
+        );
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    policy::{Inputs, File, ServerLimits, Local, compile},
+    policy::{File, Inputs, Local, ServerLimits, compile},
     subject::{Admins, Scopes},
 };
 use std::time::Duration;
@@ -59,16 +59,29 @@ fn subject(tenant: &str, user: &str, groups: &[&str]) -> Subject {
 }
 
 fn names(snapshot: &Snapshot, subject: &Subject) -> Vec<String> {
-    usable(snapshot, subject).iter().map(ToString::to_string).collect()
+    usable(snapshot, subject)
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 #[test]
 fn access_and_tenants_decide() {
     let files = snapshot(None);
     assert_eq!(names(&files, &subject("default", "ann", &[])), ["open"]);
-    assert_eq!(names(&files, &subject("default", "root", &[])), ["closed", "open"]);
-    assert_eq!(names(&files, &subject("default", "ann", &["ops"])), ["closed", "open"]);
-    assert_eq!(names(&files, &subject("acme", "root", &[])), ["acme"], "tenants are walls, for admins too");
+    assert_eq!(
+        names(&files, &subject("default", "root", &[])),
+        ["closed", "open"]
+    );
+    assert_eq!(
+        names(&files, &subject("default", "ann", &["ops"])),
+        ["closed", "open"]
+    );
+    assert_eq!(
+        names(&files, &subject("acme", "root", &[])),
+        ["acme"],
+        "tenants are walls, for admins too"
+    );
     assert_eq!(names(&files, &subject("other", "ann", &[])), [""; 0]);
 }
 
@@ -76,9 +89,15 @@ fn access_and_tenants_decide() {
 fn the_environment_pins_who_may_use_tools() {
     let admins = snapshot(Some("admins"));
     assert_eq!(names(&admins, &subject("default", "ann", &[])), [""; 0]);
-    assert_eq!(names(&admins, &subject("default", "root", &[])), ["closed", "open"]);
+    assert_eq!(
+        names(&admins, &subject("default", "root", &[])),
+        ["closed", "open"]
+    );
     let all = snapshot(Some("all-users"));
-    assert_eq!(names(&all, &subject("default", "ann", &[])), ["closed", "open"]);
+    assert_eq!(
+        names(&all, &subject("default", "ann", &[])),
+        ["closed", "open"]
+    );
     assert_eq!(names(&all, &subject("acme", "ann", &[])), ["acme"]);
 }
 
@@ -107,7 +126,10 @@ fn not_allowed_and_not_there_are_answered_alike() {
     let ann = subject("default", "ann", &[]);
     for name in ["closed", "acme", "none"] {
         let refusal = decide(&snapshot, &ann, name).expect_err("refused");
-        assert_eq!(refusal, Refusal::new(Code::ServerUnknown, format!("no server `{name}`")));
+        assert_eq!(
+            refusal,
+            Refusal::new(Code::ServerUnknown, format!("no server `{name}`"))
+        );
     }
 }
 
