@@ -17,3 +17,4 @@ mod worker;
 pub use error::Error;
 pub use running::{Handle, Running};
 pub use start::{Options, start};
+pub(crate) use worker::dns;

@@ -5,6 +5,7 @@
 
 mod agent_key;
 mod check;
+mod demo;
 mod drain;
 mod exit;
 pub mod explain;
@@ -20,7 +21,8 @@ use clap::{Parser, Subcommand};
 
 pub use exit::Exit;
 
-const ABOUT: &str = "A sidecar MCP gateway: every tool call is judged, pinned to its address, and recorded";
+const ABOUT: &str =
+    "A sidecar MCP gateway: every tool call is judged, pinned to its address, and recorded";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,6 +43,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// See it work, with nothing else installed.
+    Demo(demo::Args),
     /// Run the gateway until it is told to stop.
     Serve(serve::Args),
     /// Check a policy folder without running anything.
@@ -64,10 +68,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => {
             // A closed pipe is no reason for another exit code.
             drop(error.print());
-            return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Ok
+            }
+            .into();
         }
     };
     match cli.command {
+        Command::Demo(args) => demo::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Check(args) => check::run(args),
         Command::AgentKey(args) => agent_key::run(args),

@@ -76,7 +76,8 @@ impl Shared {
 
     /// Forgets what was known of servers that `policy` no longer names.
     pub fn forget_removed(&self, policy: &Snapshot) {
-        self.catalog.retain(|name| policy.servers.contains_key(name));
+        self.catalog
+            .retain(|name| policy.servers.contains_key(name));
     }
 }
 
@@ -118,7 +119,10 @@ impl Gateway {
             Method::GET => legacy::listen(self, &ask, &permit, entry).await,
             Method::DELETE => legacy::end(self, &ask, &permit, entry).await,
             _ => {
-                let refusal = Refusal::new(Code::MethodNotAllowed, "only POST, GET and DELETE are served");
+                let refusal = Refusal::new(
+                    Code::MethodNotAllowed,
+                    "only POST, GET and DELETE are served",
+                );
                 finding::unread(entry, Era::Legacy, &refusal.into())
             }
         }
@@ -150,7 +154,9 @@ impl Gateway {
             Some(mcp::Method::ToolsCall) => call::call(self, asked, permit, entry).await,
             Some(mcp::Method::ToolsList) => list::list(self, asked, permit, entry).await,
             Some(mcp::Method::Discover) => discover::discover(self, asked, permit, entry).await,
-            Some(mcp::Method::Initialize) => legacy::initialize(self, ask, asked, permit, entry).await,
+            Some(mcp::Method::Initialize) => {
+                legacy::initialize(self, ask, asked, permit, entry).await
+            }
             Some(mcp::Method::Ping) => Ok(Finding::Empty),
             Some(mcp::Method::Initialized) => legacy::initialized(self, asked, permit).await,
             Some(mcp::Method::Cancelled) => legacy::cancelled(self, asked, permit),

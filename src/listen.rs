@@ -25,6 +25,6 @@ pub use limits::{Limits, descriptors};
 pub use ops::{Health, Ops};
 pub use origin::Origins;
 pub use record::Recorder;
-pub use socket::{Bound, Socket};
 pub(crate) use socket::unix;
+pub use socket::{Bound, Socket};
 pub use tls::Tls;

@@ -87,6 +87,10 @@ impl Admins {
     pub fn include(&self, subject: &Subject) -> bool {
         let vouched = subject.acting.is_none();
         self.users.contains(&subject.user)
-            || vouched && subject.groups.iter().any(|group| self.groups.contains(group))
+            || vouched
+                && subject
+                    .groups
+                    .iter()
+                    .any(|group| self.groups.contains(group))
     }
 }

@@ -97,7 +97,10 @@ impl Upstream {
         };
         let destination = inbound.destination.clone();
         let answer = answer::read(&request, inbound).await?;
-        Ok(Answered { answer, destination })
+        Ok(Answered {
+            answer,
+            destination,
+        })
     }
 
     /// Sends what has no answer: a notification, or a response to the server's own request.
@@ -109,7 +112,9 @@ impl Upstream {
         deadline: Deadline,
     ) -> Result<(), Error> {
         let headers = session.headers();
-        let inbound = self.send(permit, Method::POST, headers, body, &Effect::Read, deadline).await?;
+        let inbound = self
+            .send(permit, Method::POST, headers, body, &Effect::Read, deadline)
+            .await?;
         let status = inbound.status;
         // The few bytes that servers send with a 202 are read, so that the connection can be used again.
         let _ = inbound.body.collect(4096).await;
@@ -132,7 +137,8 @@ impl Upstream {
             return Ok(inbound);
         }
         drop(inbound);
-        self.renew(request.permit, session, seen, request.deadline).await?;
+        self.renew(request.permit, session, seen, request.deadline)
+            .await?;
         let inbound = self.post(request).await?;
         if inbound.status == StatusCode::NOT_FOUND {
             return Err(Error::SessionLost {
@@ -148,7 +154,15 @@ impl Upstream {
             Wire::Legacy(session) => session.headers(),
         };
         let body = request.body.clone();
-        self.send(request.permit, Method::POST, headers, body, request.effect, request.deadline).await
+        self.send(
+            request.permit,
+            Method::POST,
+            headers,
+            body,
+            request.effect,
+            request.deadline,
+        )
+        .await
     }
 
     async fn send(
@@ -160,21 +174,36 @@ impl Upstream {
         effect: &Effect,
         deadline: Deadline,
     ) -> Result<egress::Inbound, Error> {
-        let accept = if method == Method::GET { "text/event-stream" } else { "application/json, text/event-stream" };
+        let accept = if method == Method::GET {
+            "text/event-stream"
+        } else {
+            "application/json, text/event-stream"
+        };
         headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
         headers.insert(header::USER_AGENT, HeaderValue::from_static(AGENT));
         if method == Method::POST {
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            headers.insert(
+                header::CONTENT_TYPE,
+                HeaderValue::from_static("application/json"),
+            );
         }
         let mut request = http::Request::new(body);
         *request.method_mut() = method;
         *request.headers_mut() = headers;
-        let outbound = Outbound { permit, request, effect, deadline };
-        self.egress.send(outbound).await.map_err(|failed| Error::Egress {
-            server: permit.server().name.clone(),
-            source: failed.error,
-            destination: failed.destination,
-        })
+        let outbound = Outbound {
+            permit,
+            request,
+            effect,
+            deadline,
+        };
+        self.egress
+            .send(outbound)
+            .await
+            .map_err(|failed| Error::Egress {
+                server: permit.server().name.clone(),
+                source: failed.error,
+                destination: failed.destination,
+            })
     }
 }
 

@@ -72,8 +72,9 @@ impl Grant {
 
     /// Whether `address` lies where the grant says its host does.
     pub(super) fn covers(&self, address: IpAddr) -> bool {
-        self.address == Some(address)
-            || self.addresses.is_empty()
+        let anywhere = self.address.is_none() && self.addresses.is_empty();
+        anywhere
+            || self.address == Some(address)
             || self.addresses.iter().any(|net| net.contains(&address))
     }
 

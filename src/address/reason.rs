@@ -182,6 +182,9 @@ impl Case<'_> {
         if !near.legs.contains(self.leg) {
             return format!("without \"{}\" in for", self.leg);
         }
+        if local && near.addresses.is_empty() {
+            return "a name that leads to this machine needs its addresses listed there".to_owned();
+        }
         "its addresses do not list this one".to_owned()
     }
 }

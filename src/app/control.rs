@@ -115,9 +115,14 @@ async fn attend(mut stream: UnixStream, control: Arc<impl Control>) -> io::Resul
 async fn read(stream: &mut UnixStream) -> Result<Request, String> {
     let mut line = Vec::new();
     let mut reader = tokio::io::BufReader::new(stream.take(MAX_REQUEST));
-    reader.read_until(b'\n', &mut line).await.map_err(|error| error.to_string())?;
+    reader
+        .read_until(b'\n', &mut line)
+        .await
+        .map_err(|error| error.to_string())?;
     if line.last() != Some(&b'\n') {
-        return Err(format!("a request is one line of at most {MAX_REQUEST} bytes"));
+        return Err(format!(
+            "a request is one line of at most {MAX_REQUEST} bytes"
+        ));
     }
     serde_json::from_slice(&line).map_err(|error| format!("the request is not understood: {error}"))
 }
@@ -148,7 +153,9 @@ pub enum AskError {
 /// Nobody listens there, or not for this user.
 pub fn ask(path: &Path, request: Request) -> Result<Answer, AskError> {
     exchange(path, request).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::NotRunning(path.to_owned()),
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+            AskError::NotRunning(path.to_owned())
+        }
         io::ErrorKind::PermissionDenied => AskError::NotAllowed(path.to_owned()),
         _ => AskError::Broken {
             path: path.to_owned(),

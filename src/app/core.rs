@@ -74,7 +74,7 @@ pub(super) fn terms(loaded: &Loaded) -> Terms {
 
 impl Core {
     /// Passes on what a reload found; runs while the reloader holds its lock, so the last one wins.
-    pub(super) fn took_up(&self, outcome: &Outcome, loaded: &Arc<Loaded>) {
+    pub(super) fn took_up(&self, outcome: &Outcome, loaded: &Loaded) {
         let texts = |kept: &[&str]| kept.iter().map(|key| (*key).to_owned()).collect();
         let pending = match outcome {
             Outcome::Changed { generation, kept } => {
@@ -111,7 +111,7 @@ impl Core {
         self.record_policy(outcome, loaded.policy.generation);
     }
 
-    fn apply(&self, loaded: &Arc<Loaded>) {
+    fn apply(&self, loaded: &Loaded) {
         self.terms.store(Arc::new(terms(loaded)));
         self.gateway.forget_removed(&loaded.policy);
         let policy = &loaded.policy;
@@ -129,7 +129,8 @@ impl Core {
             Outcome::Rejected { .. } => (OutcomeKind::Refused, Some(Code::PolicyRejected)),
             Outcome::Unchanged { .. } => return,
         };
-        let mut record = Record::new(self.clock.now(), Kind::Policy, Phase::Decision).ended(ended, code);
+        let mut record =
+            Record::new(self.clock.now(), Kind::Policy, Phase::Decision).ended(ended, code);
         record.method = Some("reload".into());
         record.generation = Some(generation);
         self.record(record);
@@ -159,7 +160,10 @@ impl Core {
     }
 
     fn pending(&self) -> Pending {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.pending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     pub(super) fn status(&self) -> Status {
@@ -185,7 +189,12 @@ impl Core {
             },
             identity: loaded.settings.identity.method.to_string(),
             records: RecordsStatus {
-                folder: loaded.settings.state_dir.join("audit").display().to_string(),
+                folder: loaded
+                    .settings
+                    .state_dir
+                    .join("audit")
+                    .display()
+                    .to_string(),
                 failure: records.failure.map(|failure| failure.to_string()),
                 waiting: records.waiting,
                 seq: records.head.seq,
@@ -195,8 +204,13 @@ impl Core {
     }
 
     fn record_admin(&self, what: &str, worked: bool) {
-        let ended = if worked { OutcomeKind::Allowed } else { OutcomeKind::Failed };
-        let mut record = Record::new(self.clock.now(), Kind::Admin, Phase::Decision).ended(ended, None);
+        let ended = if worked {
+            OutcomeKind::Allowed
+        } else {
+            OutcomeKind::Failed
+        };
+        let mut record =
+            Record::new(self.clock.now(), Kind::Admin, Phase::Decision).ended(ended, None);
         record.method = Some(what.into());
         self.record(record);
     }
@@ -207,7 +221,10 @@ impl Health for Core {
         if self.drain.is_cancelled() {
             return Some("draining".to_owned());
         }
-        self.journal.health().failure.map(|failure| failure.to_string())
+        self.journal
+            .health()
+            .failure
+            .map(|failure| failure.to_string())
     }
 
     fn metrics(&self) -> String {

@@ -47,7 +47,9 @@ impl Error {
             Self::Listen { source, .. } => source.code(),
             Self::Records(error) => error.code(),
             Self::Unrecorded(error) => error.code(),
-            Self::Config(_) | Self::State { .. } | Self::Dns(_) | Self::Thread(_) => Code::StartFailed,
+            Self::Config(_) | Self::State { .. } | Self::Dns(_) | Self::Thread(_) => {
+                Code::StartFailed
+            }
         }
     }
 }

@@ -19,14 +19,21 @@ const GRACE: Duration = Duration::from_secs(1);
 const CONNECTIONS: usize = 64;
 
 /// Starts the thread.
-pub(super) fn start(core: Arc<Core>, control: StdListener, ops: Option<Bound>) -> Result<JoinHandle<()>, Error> {
+pub(super) fn start(
+    core: Arc<Core>,
+    control: StdListener,
+    ops: Option<Bound>,
+) -> Result<JoinHandle<()>, Error> {
     let runtime = worker::runtime().map_err(Error::Thread)?;
     let run = move || {
         if let Err(error) = runtime.block_on(serve(core, control, ops)) {
             tracing::error!(%error, "control and ops have ended");
         }
     };
-    thread::Builder::new().name("ops".to_owned()).spawn(run).map_err(Error::Thread)
+    thread::Builder::new()
+        .name("ops".to_owned())
+        .spawn(run)
+        .map_err(Error::Thread)
 }
 
 async fn serve(core: Arc<Core>, control: StdListener, ops: Option<Bound>) -> io::Result<()> {
@@ -42,7 +49,11 @@ async fn serve(core: Arc<Core>, control: StdListener, ops: Option<Bound>) -> io:
         ..Limits::default()
     };
     let lobby = Lobby::new(limits, None, core.metrics.clone(), core.stop.clone());
-    let recorder = Recorder::new(core.journal.clone(), core.clock.clone(), core.metrics.clone());
+    let recorder = Recorder::new(
+        core.journal.clone(),
+        core.clock.clone(),
+        core.metrics.clone(),
+    );
     let handler = Ops::new(core.clone(), Origins::default(), recorder);
     for socket in ops.sockets {
         tokio::select! {

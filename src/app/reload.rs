@@ -42,15 +42,15 @@ pub enum Outcome {
     },
 }
 
-/// Hears of reloads: writes the record and the log line, sets the gauge, passes on what holds now.
+/// Hears of every attempt but those that found nothing new, and of what holds after it.
 pub trait Report: Send + Sync {
-    /// After an attempt: what came of it, and what holds now.
-    fn reloaded(&self, outcome: &Outcome, now: &Arc<Loaded>);
+    /// Takes it to records, logs, metrics, and to whoever works by what holds.
+    fn tell(&self, outcome: &Outcome, holds: &Loaded);
 }
 
-impl<F: Fn(&Outcome, &Arc<Loaded>) + Send + Sync> Report for F {
-    fn reloaded(&self, outcome: &Outcome, now: &Arc<Loaded>) {
-        self(outcome, now);
+impl<F: Fn(&Outcome, &Loaded) + Send + Sync> Report for F {
+    fn tell(&self, outcome: &Outcome, holds: &Loaded) {
+        self(outcome, holds);
     }
 }
 
@@ -72,15 +72,13 @@ struct Seen {
 }
 
 impl Reloader {
-    /// Loads for the first time; `report` hears of every attempt but those that found nothing new.
+    /// Loads for the first time. `report` writes the record and the log line, sets the gauge, and passes on what
+    /// holds now.
     ///
     /// # Errors
     ///
     /// Every fault of the files.
-    pub fn start(
-        loader: Loader,
-        report: impl Fn(&Outcome, &Arc<Loaded>) + Send + Sync + 'static,
-    ) -> Result<Self, Vec<Fault>> {
+    pub fn start(loader: Loader, report: impl Report + 'static) -> Result<Self, Vec<Fault>> {
         let attempt = loader.attempt(None);
         let loaded = attempt.result?;
         Ok(Self {
@@ -180,7 +178,7 @@ impl Reloader {
                 }
             },
         };
-        self.report.reloaded(&outcome, &self.current.load());
+        self.report.tell(&outcome, &self.current.load());
         outcome
     }
 }

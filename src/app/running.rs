@@ -54,7 +54,9 @@ impl Running {
         let core = self.core;
         core.record(Record::lifecycle(core.clock.now(), "stop"));
         let runtime = worker::runtime().map_err(Error::Thread)?;
-        runtime.block_on(core.journal.close()).map_err(Error::Unrecorded)
+        runtime
+            .block_on(core.journal.close())
+            .map_err(Error::Unrecorded)
     }
 }
 
@@ -88,7 +90,10 @@ impl Handle {
 
 impl fmt::Debug for Running {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Running").field("agents", &self.agents).field("ops", &self.ops).finish_non_exhaustive()
+        out.debug_struct("Running")
+            .field("agents", &self.agents)
+            .field("ops", &self.ops)
+            .finish_non_exhaustive()
     }
 }
 

@@ -19,7 +19,7 @@ use super::{
     core::{Core, Pending, terms},
     load::{Loaded, Loader},
     ops,
-    reload::Reloader,
+    reload::{Outcome, Reloader},
     status::ListenerStatus,
     worker,
 };
@@ -68,7 +68,7 @@ pub fn start(options: Options) -> Result<Running, Error> {
     let slot: Arc<OnceLock<Weak<Core>>> = Arc::default();
     let reloader = Reloader::start(options.loader, {
         let slot = slot.clone();
-        move |outcome, loaded| {
+        move |outcome: &Outcome, loaded: &Loaded| {
             if let Some(core) = slot.get().and_then(Weak::upgrade) {
                 core.took_up(outcome, loaded);
             }
@@ -87,7 +87,11 @@ pub fn start(options: Options) -> Result<Running, Error> {
     let core = Arc::new(Core {
         terms: Arc::new(ArcSwap::from_pointee(terms(&loaded))),
         tls: doors.tls.clone(),
-        gateway: Arc::new(gateway::Shared::new(journal.clone(), metrics.clone(), clock.clone())),
+        gateway: Arc::new(gateway::Shared::new(
+            journal.clone(),
+            metrics.clone(),
+            clock.clone(),
+        )),
         eras: Arc::default(),
         drain: CancellationToken::new(),
         cut: CancellationToken::new(),
@@ -121,7 +125,9 @@ fn run(
     }
     let ops_address = doors.ops.as_ref().map(|ops| ops.address.clone());
     let limits = Limits {
-        connections: Limits::default().connections.min(descriptors().saturating_sub(RESERVED) / 2),
+        connections: Limits::default()
+            .connections
+            .min(descriptors().saturating_sub(RESERVED) / 2),
         ..Limits::default()
     };
     let shared = worker::Shared {
@@ -132,9 +138,13 @@ fn run(
         core: core.clone(),
         grace,
     };
-    let agents_sockets = doors.agents.map(|agents| agents.sockets).unwrap_or_default();
+    let agents_sockets = doors
+        .agents
+        .map(|agents| agents.sockets)
+        .unwrap_or_default();
     let workers = worker::start_all(agents_sockets, &shared).inspect_err(|_| core.cut_all())?;
-    let ops_thread = ops::start(core.clone(), control, doors.ops).inspect_err(|_| core.cut_all())?;
+    let ops_thread =
+        ops::start(core.clone(), control, doors.ops).inspect_err(|_| core.cut_all())?;
     Ok(Running {
         core,
         workers,
@@ -155,8 +165,14 @@ struct Doors {
 impl Doors {
     fn open(loaded: &Loaded, workers: NonZeroUsize) -> Result<Self, Error> {
         let listen = &loaded.settings.listen;
-        let tls = loaded.tls.as_ref().map(|material| Tls::from_pem(&material.chain, material.key.expose()));
-        let agents = listen.agents.as_ref().map(|agents| Bound::new(agents, workers.get()));
+        let tls = loaded
+            .tls
+            .as_ref()
+            .map(|material| Tls::from_pem(&material.chain, material.key.expose()));
+        let agents = listen
+            .agents
+            .as_ref()
+            .map(|agents| Bound::new(agents, workers.get()));
         let ops = listen.ops.map(|ops| Bound::new(&Endpoint::Tcp(ops), 1));
         Ok(Self {
             agents: agents.transpose().map_err(failed("agents"))?,
@@ -174,7 +190,10 @@ impl Doors {
             })
         };
         let agents = of("agents", &self.agents, self.tls.is_some());
-        agents.into_iter().chain(of("ops", &self.ops, false)).collect()
+        agents
+            .into_iter()
+            .chain(of("ops", &self.ops, false))
+            .collect()
     }
 }
 

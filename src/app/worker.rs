@@ -41,13 +41,18 @@ pub(super) struct Shared {
 }
 
 /// Starts one thread for each socket and returns once all of them accept.
-pub(super) fn start_all(sockets: Vec<Socket>, shared: &Shared) -> Result<Vec<JoinHandle<()>>, Error> {
+pub(super) fn start_all(
+    sockets: Vec<Socket>,
+    shared: &Shared,
+) -> Result<Vec<JoinHandle<()>>, Error> {
     let (told, ready) = mpsc::channel();
     let mut threads = Vec::with_capacity(sockets.len());
     for (number, socket) in sockets.into_iter().enumerate() {
         let (shared, told) = (shared.clone(), told.clone());
-        let work = move || run(socket, &shared, &told);
-        let thread = thread::Builder::new().name(format!("worker-{number}")).spawn(work);
+        let work = move || run(socket, &shared, told);
+        let thread = thread::Builder::new()
+            .name(format!("worker-{number}"))
+            .spawn(work);
         threads.push(thread.map_err(Error::Thread)?);
     }
     drop(told);
@@ -56,7 +61,7 @@ pub(super) fn start_all(sockets: Vec<Socket>, shared: &Shared) -> Result<Vec<Joi
     Ok(threads)
 }
 
-fn run(socket: Socket, shared: &Shared, told: &Sender<Result<(), Error>>) {
+fn run(socket: Socket, shared: &Shared, told: Sender<Result<(), Error>>) {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return drop(told.send(Err(Error::Thread(error)))),
@@ -67,6 +72,8 @@ fn run(socket: Socket, shared: &Shared, told: &Sender<Result<(), Error>>) {
             Err(error) => return drop(told.send(Err(error.into()))),
         };
         drop(told.send(Ok(())));
+        // Whoever starts us waits until nobody can send any more.
+        drop(told);
         work(socket, shared, egress).await;
     });
     // What the grace period did not suffice for is dropped here, and leaves its record as it goes.
@@ -81,11 +88,15 @@ pub(super) fn runtime() -> io::Result<Runtime> {
 fn way_out(shared: &Shared) -> Result<Egress, DnsSetupError> {
     let loaded = shared.core.reloader.current_full();
     let resolver = Dns::new(&dns(&loaded.settings.dns)?)?;
-    Ok(Egress::new(Arc::new(resolver), Arc::new(TcpDialer), shared.roots.clone()))
+    Ok(Egress::new(
+        Arc::new(resolver),
+        Arc::new(TcpDialer),
+        shared.roots.clone(),
+    ))
 }
 
 /// The resolver's settings: those of the file, else the machine's.
-pub(super) fn dns(configured: &config::Dns) -> Result<DnsSettings, DnsSetupError> {
+pub(crate) fn dns(configured: &config::Dns) -> Result<DnsSettings, DnsSetupError> {
     let mut settings = if configured.servers.is_empty() {
         DnsSettings::from_system()?
     } else {
@@ -108,8 +119,17 @@ async fn work(socket: Socket, shared: &Shared, egress: Egress) {
     let core = &shared.core;
     let upstream = Upstream::new(egress.clone(), core.eras.clone(), shared.ids.clone());
     let gateway = Gateway::new(upstream, core.gateway.clone());
-    let recorder = Recorder::new(core.journal.clone(), core.clock.clone(), core.metrics.clone());
-    let agents = Agents::new(gateway, shared.identity.clone(), core.terms.clone(), recorder);
+    let recorder = Recorder::new(
+        core.journal.clone(),
+        core.clock.clone(),
+        core.metrics.clone(),
+    );
+    let agents = Agents::new(
+        gateway,
+        shared.identity.clone(),
+        core.terms.clone(),
+        recorder,
+    );
     tokio::select! {
         served = accept(socket, shared.lobby.clone(), agents) => {
             if let Err(error) = served {

@@ -111,11 +111,7 @@ pub(super) struct Folder {
 impl Folder {
     /// Makes the folder where it is missing, and locks it.
     pub(super) fn open(path: &Path) -> Result<Self, OpenError> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(unusable(path))?;
+        make(path).map_err(unusable(path))?;
         strict(path, 0o700)?;
         let lock_path = path.join("lock");
         let lock = private().create(true).open(&lock_path);
@@ -210,6 +206,20 @@ impl Folder {
         File::open(&self.path)?.sync_all()?;
         Ok(Some(aside))
     }
+}
+
+/// Makes the folder and those above it where they are missing, and has that reach the disk.
+fn make(path: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_ok() {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    // One that cannot be opened was there before.
+    let mut above = path
+        .ancestors()
+        .skip(1)
+        .map_while(|above| File::open(above).ok());
+    above.try_for_each(|folder| folder.sync_all())
 }
 
 /// The last record of a file, after verifying the records of its last part.

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     clock::Clock,
     refusal::{Code, Refusal},
-    telemetry::{Counter, Gauge, Metrics},
+    telemetry::{Counter, Metrics},
 };
 
 /// Marks a durable intent.
@@ -77,7 +77,7 @@ pub struct Options {
     pub on_failure: OnFailure,
     /// A file that would grow past this many bytes is followed by the next one.
     pub rotate_bytes: u64,
-    /// Records that may wait for the disk.
+    /// Records that may wait for the disk; a quarter of this, and of the bytes, is kept for durable ones.
     pub queue_records: usize,
     /// Bytes that may wait for the disk.
     pub queue_bytes: usize,
@@ -124,7 +124,6 @@ struct Inner {
     /// In the order of [`Kind::ALL`].
     kept: [Counter; Kind::ALL.len()],
     lost: Counter,
-    depth: Gauge,
     writer: Option<JoinHandle<()>>,
 }
 
@@ -148,12 +147,8 @@ impl Journal {
     ) -> Result<Self, OpenError> {
         let folder = Folder::open(&options.folder)?;
         let tail = folder.tail()?;
-        let queue = Arc::new(Queue::new(
-            options.queue_records,
-            options.queue_bytes,
-            options.linger,
-            tail.head.clone(),
-        ));
+        let depth = metrics.audit_queue_depth.clone();
+        let queue = Arc::new(Queue::new(&options, tail.head.clone(), depth));
         let writer = Writer {
             output: Output::new(folder, options.rotate_bytes, tail.last),
             queue: queue.clone(),
@@ -161,7 +156,8 @@ impl Journal {
             head: tail.head,
             retry: options.retry,
             healthy: metrics.audit_healthy.clone(),
-            depth: metrics.audit_queue_depth.clone(),
+            syncs: metrics.audit_syncs.clone(),
+            lines: Vec::new(),
         };
         metrics.audit_healthy.set(1);
         let thread = thread::Builder::new()
@@ -176,7 +172,6 @@ impl Journal {
             on_failure: options.on_failure,
             kept: Kind::ALL.map(|kind| metrics.audit_records(kind.as_str())),
             lost: metrics.audit_records_lost.clone(),
-            depth: metrics.audit_queue_depth.clone(),
             writer: Some(thread),
         }));
         if let Some(aside) = tail.torn {
@@ -264,9 +259,8 @@ impl Journal {
         record: &Record,
         waiter: Option<oneshot::Sender<Result<(), Unavailable>>>,
     ) -> Result<(), Unavailable> {
-        let waiting = self.0.queue.submit(&line::body(record), waiter)?;
+        self.0.queue.submit(&line::body(record), waiter)?;
         self.0.kept[record.kind as usize].inc();
-        self.0.depth.set(waiting as i64);
         Ok(())
     }
 }

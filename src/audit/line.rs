@@ -3,9 +3,12 @@
 //! Written on the caller's thread, so that what waits in the queue is bounded to the byte and holds on to nothing that
 //! an attacker made large.
 
-use std::{io::Write, time::Duration};
+use std::{
+    io::Write,
+    time::{Duration, SystemTime},
+};
 
-use jiff::Timestamp;
+use jiff::{Timestamp, fmt::temporal::DateTimePrinter};
 use uuid::{Uuid, fmt::Hyphenated};
 
 use super::record::{Record, RecordTarget};
@@ -34,7 +37,7 @@ pub(super) fn body(record: &Record) -> Vec<u8> {
         first: true,
     };
     line.uuid("id", record.id);
-    line.time("time", record);
+    line.time("time", record.time);
     line.word("kind", record.kind.as_str());
     line.word("phase", record.phase.as_str());
     if let Some(outcome) = record.outcome {
@@ -115,7 +118,7 @@ fn place(line: &mut Fields<'_>, target: &RecordTarget) {
         line.out.push(b'[');
         for (index, address) in target.addresses.iter().take(ENTRIES).enumerate() {
             let comma = if index == 0 { "" } else { "," };
-            line.print(format_args!("{comma}\"{address}\""));
+            write!(line.out, "{comma}\"{address}\"").expect("writing to memory does not fail");
         }
         line.out.push(b']');
     }
@@ -205,20 +208,27 @@ impl Fields<'_> {
     }
 
     /// RFC 3339 in UTC, to the µs; a time that RFC 3339 cannot say is written as the epoch.
-    fn time(&mut self, key: &'static str, record: &Record) {
-        let time = Timestamp::try_from(record.time).unwrap_or(Timestamp::UNIX_EPOCH);
+    fn time(&mut self, key: &'static str, time: SystemTime) {
+        const MICROS: DateTimePrinter = DateTimePrinter::new().precision(Some(6));
+        let time = Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
         self.key(key);
-        self.print(format_args!("\"{time:.6}\""));
+        self.out.push(b'"');
+        MICROS
+            .print_timestamp(&time, &mut *self.out)
+            .expect("writing to memory does not fail");
+        self.out.push(b'"');
     }
 
+    /// Milliseconds with three decimals.
     fn millis(&mut self, key: &'static str, took: Option<Duration>) {
         if let Some(took) = took {
-            self.key(key);
-            self.print(format_args!(
-                "{}.{:03}",
-                took.as_millis(),
-                took.subsec_micros() % 1_000
-            ));
+            let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+            self.number(key, micros / 1_000);
+            // The leading 1 keeps the zeros after the point.
+            let mut digits = itoa::Buffer::new();
+            let thousandths = digits.format(1_000 + micros % 1_000);
+            self.out.push(b'.');
+            self.out.extend_from_slice(&thousandths.as_bytes()[1..]);
         }
     }
 
@@ -230,12 +240,6 @@ impl Fields<'_> {
             first: true,
         });
         self.out.push(b'}');
-    }
-
-    fn print(&mut self, text: std::fmt::Arguments<'_>) {
-        self.out
-            .write_fmt(text)
-            .expect("writing to memory does not fail");
     }
 }
 

@@ -7,7 +7,14 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::{chain::Head, journal::Unavailable};
+use super::{
+    chain::Head,
+    journal::{Options, Unavailable},
+};
+use crate::telemetry::Gauge;
+
+/// Bytes of memory that are kept from one group to the next.
+pub(super) const KEEP: usize = 256 << 10;
 
 /// Records that reach the disk together, and who waits for it.
 #[derive(Debug, Default)]
@@ -40,6 +47,15 @@ impl Group {
         self.records -= 1;
     }
 
+    /// Empty again, with its memory kept unless a burst had made it large.
+    fn emptied(mut self) -> Self {
+        self.bodies.clear();
+        self.bodies.shrink_to(KEEP);
+        self.records = 0;
+        self.waiters.clear();
+        self
+    }
+
     /// Takes over what `other` holds.
     pub(super) fn merge(&mut self, other: Self) {
         self.bodies.extend_from_slice(&other.bodies);
@@ -68,7 +84,8 @@ struct State {
     closing: bool,
     /// The last record on disk.
     head: Head,
-    closers: Vec<oneshot::Sender<()>>,
+    /// Who waits for the end; `None` once the writer has ended.
+    closers: Option<Vec<oneshot::Sender<()>>>,
 }
 
 /// The way from callers to the writer.
@@ -79,10 +96,12 @@ pub(super) struct Queue {
     records: usize,
     bytes: usize,
     linger: Duration,
+    depth: Gauge,
 }
 
 impl Queue {
-    pub(super) fn new(records: usize, bytes: usize, linger: Duration, head: Head) -> Self {
+    /// An empty queue after `head`, within the bounds of `options`, that shows how much waits on `depth`.
+    pub(super) fn new(options: &Options, head: Head, depth: Gauge) -> Self {
         let state = State {
             pending: Group::default(),
             urgent: false,
@@ -90,14 +109,15 @@ impl Queue {
             failure: None,
             closing: false,
             head,
-            closers: Vec::new(),
+            closers: Some(Vec::new()),
         };
         Self {
             state: Mutex::new(state),
             wake: Condvar::new(),
-            records,
-            bytes,
-            linger,
+            records: options.queue_records,
+            bytes: options.queue_bytes,
+            linger: options.linger,
+            depth,
         }
     }
 
@@ -116,25 +136,25 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a record would be taken now.
+    /// Whether a record that nobody waits for would be taken now.
     pub(super) fn admits(&self) -> Result<(), Unavailable> {
-        self.room(&self.lock(), 0)
+        self.room(&self.lock(), 0, false)
     }
 
-    /// Takes a record; returns how many wait now. `waiter` is told when it is on disk.
+    /// Takes a record; `waiter` is told when it is on disk.
     pub(super) fn submit(
         &self,
         body: &[u8],
         waiter: Option<oneshot::Sender<Result<(), Unavailable>>>,
-    ) -> Result<usize, Unavailable> {
+    ) -> Result<(), Unavailable> {
         let mut state = self.lock();
-        self.room(&state, body.len() + 1)?;
+        self.room(&state, body.len() + 1, waiter.is_some())?;
         state.pending.push(body);
         state.urgent |= waiter.is_some()
             || state.pending.records > self.records / 2
             || state.pending.bodies.len() > self.bytes / 2;
         state.pending.waiters.extend(waiter);
-        let waiting = state.pending.records;
+        self.depth.set(state.pending.records as i64);
         let wake = match state.awaits {
             Awaits::Nothing => false,
             Awaits::AnyRecord => true,
@@ -147,25 +167,30 @@ impl Queue {
         if wake {
             self.wake.notify_one();
         }
-        Ok(waiting)
+        Ok(())
     }
 
-    fn room(&self, state: &State, bytes: usize) -> Result<(), Unavailable> {
+    /// A quarter of the room is only for records that someone waits for, so that reads never crowd out the outcome of a
+    /// side effect.
+    fn room(&self, state: &State, bytes: usize, awaited: bool) -> Result<(), Unavailable> {
         if let Some(failure) = &state.failure {
             return Err(failure.clone());
         }
         if state.closing {
             return Err(Unavailable("the journal is closed".to_owned()));
         }
-        if state.pending.records >= self.records || state.pending.bodies.len() + bytes > self.bytes
-        {
+        let share = |room: usize| if awaited { room } else { room - room / 4 };
+        let bytes = state.pending.bodies.len() + bytes;
+        if state.pending.records >= share(self.records) || bytes > share(self.bytes) {
             return Err(Unavailable("too many records wait for the disk".to_owned()));
         }
         Ok(())
     }
 
     /// The next group for the writer: at once where someone waits for it, else when it has lingered. `None` is the end.
-    pub(super) fn next(&self) -> Option<Group> {
+    /// The memory of the group before is used again.
+    pub(super) fn next(&self, before: Group) -> Option<Group> {
+        let empty = before.emptied();
         let mut state = self.lock();
         if state.pending.records == 0 && !state.closing {
             state.awaits = Awaits::AnyRecord;
@@ -182,14 +207,16 @@ impl Queue {
         }
         state.awaits = Awaits::Nothing;
         state.urgent = false;
-        (state.pending.records > 0).then(|| std::mem::take(&mut state.pending))
+        self.depth.set(0);
+        (state.pending.records > 0).then(|| std::mem::replace(&mut state.pending, empty))
     }
 
-    /// Lets nothing in until [`Queue::recovered`], and returns what came in since the last group.
+    /// Lets nothing in until [`Queue::written`], and returns what came in since the last group.
     pub(super) fn failed(&self, failure: Unavailable) -> Group {
         let mut state = self.lock();
         state.failure = Some(failure);
         state.urgent = false;
+        self.depth.set(0);
         std::mem::take(&mut state.pending)
     }
 
@@ -212,19 +239,83 @@ impl Queue {
     pub(super) fn close(&self, closer: Option<oneshot::Sender<()>>) {
         let mut state = self.lock();
         state.closing = true;
-        state.closers.extend(closer);
+        if let Some(closers) = &mut state.closers {
+            closers.extend(closer);
+        }
         drop(state);
         self.wake.notify_one();
     }
 
     /// The writer is gone: nobody may wait for it any more.
-    pub(super) fn ended(&self) {
+    pub(super) fn ended(&self, panicked: bool) {
         let mut state = self.lock();
-        if !state.closing {
+        if panicked {
             state.failure = Some(Unavailable("the record writer has stopped".to_owned()));
         }
         state.closing = true;
         state.pending = Group::default();
-        state.closers.clear();
+        state.closers = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_leave_room_for_what_someone_waits_for() {
+        let mut options = Options::new("unused");
+        options.queue_records = 8;
+        options.queue_bytes = 100;
+        let queue = Queue::new(&options, Head::start(), Gauge::default());
+        for _ in 0..6 {
+            queue.submit(b"read", None).expect("room");
+        }
+        let full = Err(Unavailable("too many records wait for the disk".to_owned()));
+        assert_eq!(queue.submit(b"read", None), full);
+        assert_eq!(queue.admits(), full);
+        let (waiter, _kept) = oneshot::channel();
+        assert_eq!(
+            queue.submit(&[b'x'; 70], Some(waiter)),
+            full,
+            "over the bytes"
+        );
+        for _ in 0..2 {
+            let (waiter, _kept) = oneshot::channel();
+            queue.submit(b"outcome", Some(waiter)).expect("room");
+        }
+        let (waiter, _kept) = oneshot::channel();
+        assert_eq!(queue.submit(b"outcome", Some(waiter)), full);
+        let group = queue.next(Group::default()).expect("eight records");
+        assert_eq!(
+            (group.records, group.bodies.len(), group.waiters.len()),
+            (8, 46, 2)
+        );
+        queue.submit(b"read", None).expect("room again");
+    }
+
+    #[test]
+    fn after_a_failure_nothing_gets_in_until_it_is_over() {
+        let queue = Queue::new(&Options::new("unused"), Head::start(), Gauge::default());
+        queue.submit(b"late", None).expect("room");
+        let failure = Unavailable("no space".to_owned());
+        assert_eq!(queue.failed(failure.clone()).records, 1);
+        assert_eq!(queue.submit(b"read", None), Err(failure));
+        queue.written(&Head::start());
+        queue.submit(b"read", None).expect("kept again");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_writer_that_is_gone() {
+        let queue = Queue::new(&Options::new("unused"), Head::start(), Gauge::default());
+        let (waiter, mut kept) = oneshot::channel();
+        queue.submit(b"intent", Some(waiter)).expect("room");
+        queue.ended(true);
+        assert_eq!(kept.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+        let stopped = Unavailable("the record writer has stopped".to_owned());
+        assert_eq!(queue.submit(b"read", None), Err(stopped));
+        let (closer, mut closed) = oneshot::channel();
+        queue.close(Some(closer));
+        assert_eq!(closed.try_recv(), Err(oneshot::error::TryRecvError::Closed));
     }
 }

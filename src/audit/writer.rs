@@ -7,10 +7,14 @@ use super::{
     journal::Unavailable,
     line,
     output::Output,
-    queue::{Group, Queue},
+    queue::{Group, KEEP, Queue},
     record::{OutcomeKind, Record},
 };
-use crate::{clock::Clock, refusal::Code, telemetry::Gauge};
+use crate::{
+    clock::Clock,
+    refusal::Code,
+    telemetry::{Counter, Gauge},
+};
 
 pub(super) struct Writer {
     pub(super) output: Output,
@@ -20,32 +24,38 @@ pub(super) struct Writer {
     pub(super) head: Head,
     pub(super) retry: Duration,
     pub(super) healthy: Gauge,
-    pub(super) depth: Gauge,
+    pub(super) syncs: Counter,
+    /// The lines of the group at hand.
+    pub(super) lines: Vec<u8>,
 }
-
-/// Room for what sealing adds to a record.
-const SEAL: usize = 192;
 
 /// Releases everyone who waits, also when the writer panics.
 struct Ended(Arc<Queue>);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        self.0.ended();
+        self.0.ended(std::thread::panicking());
     }
 }
 
 impl Writer {
     /// Runs until the journal is closed and everything is on disk.
-    pub(super) fn run(mut self) {
+    pub(super) fn run(self) {
         let _ended = Ended(self.queue.clone());
-        while let Some(mut group) = self.queue.next() {
-            self.depth.set(0);
-            if let Err(error) = self.commit(&group) {
-                self.get_over(group, &error);
-            } else {
-                self.queue.written(&self.head);
-                group.tell(&Ok(()));
+        self.work();
+    }
+
+    /// Takes the writer, so that the folder is free for others before anyone hears that it ended.
+    fn work(mut self) {
+        let mut group = Group::default();
+        while let Some(next) = self.queue.next(group) {
+            group = next;
+            match self.commit(&group) {
+                Ok(()) => {
+                    self.queue.written(&self.head);
+                    group.tell(&Ok(()));
+                }
+                Err(error) => self.get_over(&mut group, &error),
             }
         }
     }
@@ -53,21 +63,24 @@ impl Writer {
     /// Seals, writes and syncs `group`; on failure the chain stays where it was.
     fn commit(&mut self, group: &Group) -> io::Result<()> {
         let mut head = self.head.clone();
-        let mut lines = Vec::with_capacity(group.bodies.len() + group.records * SEAL);
+        self.lines.clear();
+        // A burst does not hold its memory for ever.
+        self.lines.shrink_to(KEEP);
         let bodies = group.bodies.strip_suffix(b"\n").unwrap_or_default();
         for body in bodies.split(|byte| *byte == b'\n') {
-            head.seal(body, &mut lines);
+            head.seal(body, &mut self.lines);
         }
-        self.output.append(self.head.seq + 1, &lines)?;
+        self.output.append(self.head.seq + 1, &self.lines)?;
+        self.syncs.inc();
         self.head = head;
         Ok(())
     }
 
     /// Refuses everything until `group` could be written after all, with a record of the gap behind it. Whoever waited
     /// for these records was told that they are not kept; keeping them nevertheless says more than leaving them out.
-    fn get_over(&mut self, mut group: Group, error: &io::Error) {
+    fn get_over(&mut self, group: &mut Group, error: &io::Error) {
         let failure = Unavailable(error.to_string());
-        tracing::error!(error = %error, "records cannot be written; side effects are refused until they can");
+        tracing::error!(%error, "records cannot be written; side effects are refused until they can");
         self.healthy.set(0);
         group.merge(self.queue.failed(failure.clone()));
         group.tell(&Err(failure));
@@ -77,10 +90,11 @@ impl Writer {
             gap = gap.ended(OutcomeKind::Failed, Some(Code::RecordUnavailable));
             let gap = line::body(&gap);
             group.push(&gap);
-            match self.commit(&group) {
+            match self.commit(group) {
                 Ok(()) => break,
                 Err(error) if closing => {
-                    tracing::error!(%error, records = group.records - 1, "records are lost: the journal closes and they cannot be written");
+                    let records = group.records - 1;
+                    tracing::error!(%error, records, "records are lost: they cannot be written, and the journal closes");
                     return;
                 }
                 Err(_) => group.pop(&gap),

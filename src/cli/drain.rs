@@ -10,13 +10,13 @@ use crate::app::control::{Answer, Request};
 
 /// Make the running process finish what runs, and stop.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     which: Which,
 }
 
 /// Asks, and returns at once: `tollgate status` fails when the process has gone.
-pub fn run(args: Args) -> ExitCode {
+pub(super) fn run(args: Args) -> ExitCode {
     match args.which.ask(Request::Drain) {
         Ok(Answer::Draining) => {
             say("draining: nothing new is accepted, and what runs is finished\n");

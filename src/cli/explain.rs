@@ -4,50 +4,113 @@ mod allow;
 mod batch;
 mod line;
 mod names;
+mod policy;
+mod question;
+mod report;
+mod single;
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, Write as _},
-    path::PathBuf,
+    io::{self, BufRead, BufReader, BufWriter, Write as _},
     process::ExitCode,
 };
 
 pub use batch::batch;
 
-/// Wrong usage, after the BSD `sysexits`.
-const USAGE: u8 = 64;
+use self::{policy::Policy, question::Question};
+use super::Exit;
 
 /// Arguments of `explain`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// A URL, or SERVER/TOOL; with --batch the file of cases (absent or `-` = standard input).
+    #[arg(required_unless_present = "batch")]
+    target: Option<String>,
     /// Judge JSON Lines, one case a line; opens no connection.
     #[arg(long)]
     batch: bool,
-    /// With `--batch`: the file of cases; absent or `-` = standard input.
-    target: Option<PathBuf>,
+    #[command(flatten)]
+    question: Question,
+    /// Answer in JSON.
+    #[arg(long, conflicts_with = "batch")]
+    json: bool,
 }
 
 /// Runs `explain`.
 pub fn run(args: Args) -> ExitCode {
-    let judged = run_batch(args.target);
-    match judged {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(USAGE),
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "explain: {error}");
-            ExitCode::FAILURE
+    let ended = match args.target {
+        file if args.batch => cases(file.as_deref(), &args.question),
+        Some(target) => one(&target, &args.question, args.json),
+        None => Ok(Exit::Usage),
+    };
+    ended
+        .unwrap_or_else(|failed| {
+            for line in failed.lines {
+                // Nobody is left to tell where standard error is closed.
+                drop(writeln!(io::stderr(), "{line}"));
+            }
+            failed.exit
+        })
+        .into()
+}
+
+/// Why there is nothing to explain.
+struct Failed {
+    exit: Exit,
+    lines: Vec<String>,
+}
+
+impl Failed {
+    fn new(exit: Exit, line: impl ToString) -> Self {
+        Self {
+            exit,
+            lines: vec![line.to_string()],
         }
     }
 }
 
-fn run_batch(file: Option<PathBuf>) -> io::Result<bool> {
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::new(Exit::Failed, error)
+    }
+}
+
+fn one(target: &str, question: &Question, json: bool) -> Result<Exit, Failed> {
+    let policy = Policy::load(question.policy.as_deref())?;
+    let report = single::explain(target, question, &policy)?;
+    let mut out = io::stdout().lock();
+    if json {
+        serde_json::to_writer(&mut out, &report).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        report.print(&mut out, super::style::Styles::stdout())?;
+    }
+    Ok(if report.allowed() {
+        Exit::Ok
+    } else {
+        Exit::Failed
+    })
+}
+
+fn cases(file: Option<&str>, question: &Question) -> Result<Exit, Failed> {
+    let folder = question.policy.as_deref();
+    let policy = folder
+        .map(|folder| Policy::load(Some(folder)))
+        .transpose()?;
+    let policy = policy
+        .as_ref()
+        .map(|policy| (policy, policy.subject(question)));
     let cases: Box<dyn BufRead> = match file {
-        Some(file) if file.as_os_str() != "-" => Box::new(BufReader::new(File::open(file)?)),
+        Some(path) if path != "-" => {
+            let file = File::open(path).map_err(|error| {
+                Failed::new(Exit::Failed, format!("`{path}` cannot be read: {error}"))
+            })?;
+            Box::new(BufReader::new(file))
+        }
         _ => Box::new(io::stdin().lock()),
     };
-    batch(
-        cases,
-        &mut io::BufWriter::new(io::stdout().lock()),
-        &mut io::stderr().lock(),
-    )
+    let mut out = BufWriter::new(io::stdout().lock());
+    let policy = policy.as_ref().map(|(policy, subject)| (*policy, subject));
+    let every = batch::batch_under(policy, cases, &mut out, &mut io::stderr().lock())?;
+    Ok(if every { Exit::Ok } else { Exit::Usage })
 }

@@ -29,7 +29,7 @@ SIGHUP reads the policy again, SIGTERM and SIGINT finish what runs and stop (twi
 Examples:
   tollgate serve --policy ./policy
   tollgate serve --log egress=debug,listen=debug --log-format json")]
-pub struct Args {
+pub(super) struct Args {
     /// Policy folder [default: $TOLLGATE_POLICY, /etc/tollgate, ~/.config/tollgate]
     #[arg(long, value_name = "DIR")]
     policy: Option<PathBuf>,
@@ -68,7 +68,7 @@ impl From<LogFormat> for Format {
 }
 
 /// Runs until a signal or `tollgate drain` ends it.
-pub fn run(args: Args) -> ExitCode {
+pub(super) fn run(args: Args) -> ExitCode {
     match serve(args) {
         Ok(()) => Exit::Ok.into(),
         Err(exit) => exit.into(),
@@ -76,9 +76,13 @@ pub fn run(args: Args) -> ExitCode {
 }
 
 fn serve(args: Args) -> Result<(), Exit> {
-    let levels = Levels::install(args.log_format.into()).map_err(|error| told(&error, Exit::Internal))?;
-    levels.set(&args.log).map_err(|error| told(&error, Exit::Usage))?;
-    let folder = load::find_folder(args.policy.as_deref()).map_err(|fault| config_fault(&[fault]))?;
+    let levels =
+        Levels::install(args.log_format.into()).map_err(|error| told(&error, Exit::Internal))?;
+    levels
+        .set(&args.log)
+        .map_err(|error| told(&error, Exit::Usage))?;
+    let folder =
+        load::find_folder(args.policy.as_deref()).map_err(|fault| config_fault(&[fault]))?;
     let environment = load::environment();
     for name in &environment.proxies {
         tracing::warn!(name, "ignored: Tollgate uses no proxy on its way out");
@@ -107,7 +111,11 @@ fn failed(error: &Error) -> Exit {
 
 /// Says what runs: lines for a person, one event for a log.
 fn announce(status: &Status) {
-    let listeners: Vec<String> = status.listeners.iter().map(|at| format!("{} {}", at.name, at.address)).collect();
+    let listeners: Vec<String> = status
+        .listeners
+        .iter()
+        .map(|at| format!("{} {}", at.name, at.address))
+        .collect();
     if !io::stderr().is_terminal() {
         tracing::info!(
             version = status.version,
@@ -134,13 +142,19 @@ fn announce(status: &Status) {
 /// Listens to signals on a thread of its own, which ends with the process.
 fn heed(handle: Handle) -> Result<(), Exit> {
     let failed = |error: io::Error| told(&error, Exit::Internal);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
     let mut signals = {
         let _inside = runtime.enter();
         Signals::new().map_err(failed)?
     };
     let listen = move || runtime.block_on(async { while signals.next(&handle).await {} });
-    thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(failed)?;
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(listen)
+        .map_err(failed)?;
     Ok(())
 }
 

@@ -47,7 +47,8 @@ impl Which {
 
     /// Only `tollgate.toml` is read: a fault elsewhere in the folder must not keep `status` from telling of it.
     fn configured(&self) -> Result<PathBuf, Exit> {
-        let folder = load::find_folder(self.policy.as_deref()).map_err(|fault| config_fault(&[fault]))?;
+        let folder =
+            load::find_folder(self.policy.as_deref()).map_err(|fault| config_fault(&[fault]))?;
         let file = folder.join(config::FILE);
         let text = match std::fs::read_to_string(&file) {
             Ok(text) => Some(text),
@@ -58,7 +59,9 @@ impl Which {
             }
         };
         let settings = config::read(text.as_deref(), &load::environment());
-        settings.map(|settings| settings.control_socket()).map_err(|faults| config_fault(&faults))
+        settings
+            .map(|settings| settings.control_socket())
+            .map_err(|faults| config_fault(&faults))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::app::{
 
 /// Tell how the running process is.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     which: Which,
     /// One JSON object instead of text
@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 /// Asks and shows; exit code 1 where nobody answers or the process is not ready.
-pub fn run(args: Args) -> ExitCode {
+pub(super) fn run(args: Args) -> ExitCode {
     let status = match args.which.ask(Request::Status) {
         Ok(Answer::Status(status)) => status,
         Ok(_) => return Exit::Internal.into(),
@@ -74,10 +74,19 @@ fn text(status: &Status, styles: Styles) -> String {
         lines.row("", &styles.bad(&format!("not taken: {fault}")));
     }
     for setting in &policy.restart {
-        lines.row("", &format!("`{setting}` has changed and waits for a restart"));
+        lines.row(
+            "",
+            &format!("`{setting}` has changed and waits for a restart"),
+        );
     }
     let records = &status.records;
-    lines.row("records", &format!("{}, {} written, {} waiting", records.folder, records.seq, records.waiting));
+    lines.row(
+        "records",
+        &format!(
+            "{}, {} written, {} waiting",
+            records.folder, records.seq, records.waiting
+        ),
+    );
     if let Some(failure) = &records.failure {
         lines.row("", &styles.bad(failure));
     }

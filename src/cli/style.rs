@@ -22,6 +22,11 @@ impl Styles {
         }
     }
 
+    /// Whether anybody sees colour.
+    pub(super) fn on(self) -> bool {
+        self.on
+    }
+
     /// Without colour.
     #[cfg(test)]
     pub(super) fn plain() -> Self {

@@ -9,6 +9,10 @@ use crate::refusal::Code;
 
 /// How long records of what was answered may take to reach the disk.
 const RECORDS_WITHIN: Duration = Duration::from_secs(5);
+/// How long an answer of a name server counts at least, and a little more.
+const ANSWER_COUNTS: Duration = Duration::from_millis(1100);
+/// The calls of the walk that must be refused.
+const REFUSED: usize = 4;
 
 /// Everything that a walk needs.
 pub struct Walk<'a, 'w> {
@@ -152,6 +156,8 @@ impl Walk<'_, '_> {
         self.note("The name server changed its mind after it was trusted (DNS rebinding).")?;
         self.names
             .set(REBINDING_NAME, IpAddr::from([169, 254, 169, 254]));
+        // Until then Tollgate keeps to the address that it judged.
+        tokio::time::sleep(ANSWER_COUNTS).await;
         let answer = self
             .tool("rebinding", "get_weather", json!({ "city": "Oslo" }))
             .await?;
@@ -180,15 +186,15 @@ impl Walk<'_, '_> {
         self.title("9  What was recorded")?;
         self.note("One record for every decision, refusals included, chained by SHA-256 (the last column).")?;
         let refused = |records: &[Value]| {
-            records
+            let refusals = records
                 .iter()
-                .filter(|record| record["kind"] == "call" && record["outcome"] == "refused")
-                .count()
+                .filter(|record| record["outcome"] == "refused");
+            refusals.count()
         };
         let poll = async {
             loop {
                 let records = records::read(self.records)?;
-                if refused(&records) >= 4 {
+                if refused(&records) >= REFUSED {
                     return Ok(records);
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -209,11 +215,8 @@ impl Walk<'_, '_> {
         }
         let refused = refused(&found);
         self.verdict(
-            refused == 4,
-            &format!(
-                "{} records, {refused} of them of refused calls",
-                found.len()
-            ),
+            refused == REFUSED,
+            &format!("{} records, {refused} of them of refusals", found.len()),
         )
     }
 

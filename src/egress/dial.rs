@@ -58,6 +58,9 @@ pub enum DialError {
         /// Each address and what it said, in the order of their failure.
         tried: Vec<(SocketAddr, io::Error)>,
     },
+    /// An address accepted, and closed again before it took the request.
+    #[error("it was closed before it took the request")]
+    Closed(#[source] hyper::Error),
 }
 
 /// Connects to the first address that accepts, in their order, each with a head start before the next.

@@ -105,7 +105,7 @@ pub enum Error {
         limit: usize,
     },
     /// The answer comes in a coding that is not decoded here.
-    #[error("`{host}` answered in the content coding `{coding}`, expected gzip, br, zstd or none")]
+    #[error("`{host}` answered in the coding `{coding}`, expected gzip, br, zstd or none")]
     Coding {
         /// The host.
         host: Arc<str>,

@@ -32,7 +32,7 @@ pub(super) struct Live {
 /// An exchange without a response.
 pub(super) enum Broken {
     /// The connection was closed before it took the request, which is given back.
-    Unsent(Box<Request<Full<Bytes>>>),
+    Unsent(Box<Request<Full<Bytes>>>, hyper::Error),
     /// The request was taken; what the peer saw of it is not known.
     Lost(hyper::Error),
     /// The time ran out.
@@ -81,7 +81,7 @@ impl Live {
         match result {
             Some(Ok(response)) => Ok((self, response)),
             Some(Err(mut error)) => match error.take_message() {
-                Some(request) => Err(Broken::Unsent(Box::new(request))),
+                Some(request) => Err(Broken::Unsent(Box::new(request), error.into_error())),
                 None => Err(Broken::Lost(error.into_error())),
             },
             None => Err(Broken::Late),

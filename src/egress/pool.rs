@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use http::HeaderMap;
+use http::{
+    HeaderMap,
+    header::{CONTENT_LENGTH, TRANSFER_ENCODING},
+};
 use tokio::time::Instant;
 
 use super::exchange::Live;
@@ -158,8 +161,12 @@ impl Parked {
     }
 }
 
-/// How long the connection of this response may be idle: a second less than its peer's `Keep-Alive: timeout=N`.
+/// How long the connection of this response may be idle: a second less than its peer's `Keep-Alive: timeout=N`, and not
+/// at all after a response whose end two readers could see in different places (RFC 9112, section 6.3).
 pub(super) fn keep_for(headers: &HeaderMap) -> Duration {
+    if headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH) {
+        return Duration::ZERO;
+    }
     let announced = headers
         .get("keep-alive")
         .and_then(|value| value.to_str().ok())

@@ -113,7 +113,7 @@ impl Egress {
                     });
                 }
                 // The peer closed it while it was idle; nothing was sent.
-                Err(Stopped::Unsent(back)) => request = *back,
+                Err(Stopped::Unsent(back, _)) => request = *back,
                 Err(Stopped::Failed(error)) => return Err(sent(error, destination)),
             }
         }
@@ -129,9 +129,9 @@ impl Egress {
                 body,
             }),
             Err(Stopped::Failed(error)) => Err(sent(error, destination)),
-            Err(Stopped::Unsent(_)) => {
+            Err(Stopped::Unsent(_, source)) => {
                 let host = destination.host.clone();
-                let source = DialError::Failed { tried: Vec::new() };
+                let source = DialError::Closed(source);
                 Err(unsent(Error::Connect { host, source }, Some(&destination)))
             }
         }

@@ -40,7 +40,12 @@ pub(super) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// Reads a POST: media types, one strict scan of the body, era, headers against body, session.
-    pub(super) fn read(gateway: &Gateway, ask: &'a Ask, permit: &Permit, entry: &mut Entry) -> Result<Self, (Era, Rejection)> {
+    pub(super) fn read(
+        gateway: &Gateway,
+        ask: &'a Ask,
+        permit: &Permit,
+        entry: &mut Entry,
+    ) -> Result<Self, (Era, Rejection)> {
         let early = |refusal: Refusal| (Era::Legacy, Rejection::from(refusal));
         let headers = ProtocolHeaders::read(&ask.head.headers).map_err(early)?;
         check_media(&headers, &ask.head.headers).map_err(early)?;
@@ -59,13 +64,26 @@ impl<'a> Asked<'a> {
             .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.id_text())))?;
         context::note(ask, &message, session.as_deref(), entry)
             .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.id_text())))?;
-        let id = message.id.map(|id| ask.body.slice(id.part().range())).unwrap_or_default();
-        Ok(Self { message, body: &ask.body, id, method, era, session, head: &ask.head.headers })
+        let id = message
+            .id
+            .map(|id| ask.body.slice(id.part().range()))
+            .unwrap_or_default();
+        Ok(Self {
+            message,
+            body: &ask.body,
+            id,
+            method,
+            era,
+            session,
+            head: &ask.head.headers,
+        })
     }
 
     /// The JSON text of the id; `None` for a notification.
     pub(super) fn id_text(&self) -> Option<&str> {
-        std::str::from_utf8(&self.id).ok().filter(|id| !id.is_empty())
+        std::str::from_utf8(&self.id)
+            .ok()
+            .filter(|id| !id.is_empty())
     }
 
     /// A refusal of this message, with what its answer needs.
@@ -75,17 +93,26 @@ impl<'a> Asked<'a> {
             Era::Legacy => Revision::LEGACY,
         };
         let requested = (refusal.code == Code::UpstreamEra).then(|| revision.as_str().into());
-        Rejection { requested, ..Rejection::from(refusal).with_id(self.id_text()) }
+        Rejection {
+            requested,
+            ..Rejection::from(refusal).with_id(self.id_text())
+        }
     }
 
     /// Takes an id that is unique on every server and, in a session, a place among the requests in flight.
     pub(super) fn ticket(&self, gateway: &Gateway) -> Result<Ticket, Refusal> {
         let id = gateway.upstream.next_id();
         let place = match (&self.session, &self.message.id) {
-            (Some(session), Some(own)) => Some(session.begin(Bytes::from(own.key().into_owned()), id)?),
+            (Some(session), Some(own)) => {
+                Some(session.begin(Bytes::from(own.key().into_owned()), id)?)
+            }
             _ => None,
         };
-        Ok(Ticket { id, session: self.session.clone(), place })
+        Ok(Ticket {
+            id,
+            session: self.session.clone(),
+            place,
+        })
     }
 
     /// The headers that a modern request has for the server; none in a session, which has its own.
@@ -132,9 +159,15 @@ pub(super) fn find_session(
     id: Option<&str>,
 ) -> Result<Arc<Session>, Refusal> {
     let Some(id) = id else {
-        return Err(Refusal::new(Code::SessionRequired, "no `Mcp-Session-Id` header"));
+        return Err(Refusal::new(
+            Code::SessionRequired,
+            "no `Mcp-Session-Id` header",
+        ));
     };
-    gateway.shared.sessions.find(id, &ask.caller, permit.server())
+    gateway
+        .shared
+        .sessions
+        .find(id, &ask.caller, permit.server())
 }
 
 /// Failures after which the server may still be at work.

@@ -30,7 +30,9 @@ pub(super) async fn call(
     let effect = entry.effect(consent).await?;
     let headers = asked.upstream_headers();
     let request = asked.request(permit, &headers, &ticket, &effect, deadline);
-    let answered = ticket.unless_stopped(gateway.upstream.call(&tool, request)).await;
+    let answered = ticket
+        .unless_stopped(gateway.upstream.call(&tool, request))
+        .await;
     entry.forwarded(gateway, permit, ticket, answered)
 }
 
@@ -52,7 +54,10 @@ async fn known_tool(
     };
     let arguments = params.and_then(|params| params.arguments);
     if arguments.is_some_and(|arguments| !arguments.is_object()) {
-        return Err(Refusal::new(Code::InvalidParams, "`params.arguments` must be an object"));
+        return Err(Refusal::new(
+            Code::InvalidParams,
+            "`params.arguments` must be an object",
+        ));
     }
     entry.record().args_bytes = arguments.map(|arguments| arguments.as_str().len());
     let pinned = match gateway.shared.catalog.pin(permit, &name) {
@@ -70,7 +75,10 @@ async fn known_tool(
         None => {
             entry.record().tool = Some(Arc::from(&*name));
             let server = &permit.server().name;
-            Err(Refusal::new(Code::ToolUnknown, format!("no tool `{name}` on server `{server}`")))
+            Err(Refusal::new(
+                Code::ToolUnknown,
+                format!("no tool `{name}` on server `{server}`"),
+            ))
         }
     }
 }

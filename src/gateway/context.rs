@@ -32,24 +32,35 @@ pub(super) fn note(
         (Some(session), None, None) => session.subject().clone(),
         _ => {
             let conversation = conversation.or_else(|| session?.subject().conversation.clone());
-            caller.clone().in_conversation(conversation, turn).subject().clone()
+            caller
+                .clone()
+                .in_conversation(conversation, turn)
+                .subject()
+                .clone()
         }
     });
     Ok(())
 }
 
 /// A header and its twin, which must agree where both are there.
-fn agreed(name: &str, header: Option<&Arc<str>>, meta: Option<&Meta<'_>>) -> Result<Option<Arc<str>>, Refusal> {
+fn agreed(
+    name: &str,
+    header: Option<&Arc<str>>,
+    meta: Option<&Meta<'_>>,
+) -> Result<Option<Arc<str>>, Refusal> {
     let Some(part) = meta.and_then(|meta| meta.own(name)) else {
         return Ok(header.cloned());
     };
     let word = part.string().filter(|word| {
-        (1..=WORD_BYTES).contains(&word.len()) && word.bytes().all(|byte| (0x21..=0x7e).contains(&byte))
+        (1..=WORD_BYTES).contains(&word.len())
+            && word.bytes().all(|byte| (0x21..=0x7e).contains(&byte))
     });
     let Some(word) = word else {
         return Err(Refusal::new(
             Code::InvalidParams,
-            format!("`io.tollgate/{name}` must be a string of 1 to {WORD_BYTES} visible ASCII characters"),
+            format!(
+                "`io.tollgate/{name}` must be a string of 1 to {WORD_BYTES} visible ASCII characters"
+            ),
         ));
     };
     match header {

@@ -50,11 +50,22 @@ fn cut(permit: &Permit, message: Message) -> Result<Finding, Refusal> {
     };
     let discovery: Discovery<'_> = serde_json::from_str(result).map_err(|error| {
         let server = permit.server().name.clone();
-        Error::Malformed { server, reason: format!("its answer to server/discover: {error}") }.refusal()
+        Error::Malformed {
+            server,
+            reason: format!("its answer to server/discover: {error}"),
+        }
+        .refusal()
     })?;
     let capabilities = own::capabilities(discovery.capabilities, own::Listening::No);
     let versions = format!(r#"["{}"]"#, Revision::MODERN);
-    let edits = [(discovery.capabilities, capabilities), (discovery.supported_versions, versions)];
+    let edits = [
+        (discovery.capabilities, capabilities),
+        (discovery.supported_versions, versions),
+    ];
     let edits = own::edits(&message, edits);
-    Ok(Finding::Changed { message, edits, session: None })
+    Ok(Finding::Changed {
+        message,
+        edits,
+        session: None,
+    })
 }

@@ -58,7 +58,10 @@ impl Ending {
 
     /// The client stopped it.
     pub(super) fn stopped() -> Self {
-        Self { code: Some(Code::Cancelled), ..Self::default() }
+        Self {
+            code: Some(Code::Cancelled),
+            ..Self::default()
+        }
     }
 
     fn outcome(&self) -> OutcomeKind {
@@ -128,7 +131,10 @@ impl Entry {
         answered: Result<Answered, Error>,
     ) -> Result<Finding, Refusal> {
         match answered {
-            Ok(Answered { answer, destination }) => {
+            Ok(Answered {
+                answer,
+                destination,
+            }) => {
                 self.went_to(&destination);
                 Ok(match answer {
                     Answer::Whole(message) => Finding::Message(message),
@@ -136,7 +142,11 @@ impl Entry {
                 })
             }
             Err(error) => {
-                if let Error::Egress { destination: Some(destination), .. } = &error {
+                if let Error::Egress {
+                    destination: Some(destination),
+                    ..
+                } = &error
+                {
                     self.went_to(destination);
                 }
                 let refusal = error.refusal();
@@ -175,21 +185,32 @@ impl Entry {
         let refused = ending.refused;
         let record = self.finish(ending);
         let journal = &self.gateway.shared.journal;
-        let kept = if refused { journal.queue(record) } else { journal.read(record) };
+        let kept = if refused {
+            journal.queue(record)
+        } else {
+            journal.read(record)
+        };
         Ok(Proof::Queued(kept?))
     }
 
     fn finish(&mut self, ending: Ending) -> Record {
         self.open = false;
         let mut record = self.record.clone();
-        let phase = if ending.refused && !self.intended { Phase::Decision } else { Phase::Outcome };
+        let phase = if ending.refused && !self.intended {
+            Phase::Decision
+        } else {
+            Phase::Outcome
+        };
         record.phase = phase;
         record.outcome = Some(ending.outcome());
         record.code = ending.code;
         record.result_bytes = ending.bytes;
         record.result_is_error = ending.is_error;
         record.took = Some(self.started.elapsed());
-        record.took_upstream = self.sent.filter(|_| record.target.is_some()).map(|sent| sent.elapsed());
+        record.took_upstream = self
+            .sent
+            .filter(|_| record.target.is_some())
+            .map(|sent| sent.elapsed());
         self.gateway.shared.metrics.call(
             ending.outcome().as_str(),
             ending.code.map(Code::as_str),
@@ -203,7 +224,10 @@ impl Drop for Entry {
     fn drop(&mut self) {
         if self.open {
             let gone = Refusal::new(Code::ClientGone, "the caller went away");
-            let ending = Ending { refused: false, ..Ending::without(&gone) };
+            let ending = Ending {
+                refused: false,
+                ..Ending::without(&gone)
+            };
             // Nobody is left to be told that the record could not be kept; the journal's own gauge tells the operator.
             let _ = self.close_queued(ending);
         }

@@ -4,11 +4,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode};
 
 use super::{
-    Asked, Entry, Gateway, Proof, ReplyBody,
-    asked::Ticket,
-    entry::Ending,
-    relay::Relay,
-    reply,
+    Asked, Entry, Gateway, Proof, ReplyBody, asked::Ticket, entry::Ending, relay::Relay, reply,
 };
 use crate::{
     mcp::{self, Era, Rejection, headers},
@@ -22,7 +18,11 @@ pub(super) enum Finding {
     /// The server's own, under the caller's id.
     Message(Message),
     /// The server's, cut to what is offered; perhaps with the session that it opens.
-    Changed { message: Message, edits: Vec<Edit>, session: Option<HeaderValue> },
+    Changed {
+        message: Message,
+        edits: Vec<Edit>,
+        session: Option<HeaderValue>,
+    },
     /// A stream that ends with the server's answer.
     Stream(Messages, Ticket),
     /// An empty result of our own.
@@ -50,9 +50,18 @@ impl Finding {
                 if let Err(refusal) = acceptable(permit, &message) {
                     return refused(entry, asked, refusal).await;
                 }
-                (message_status(asked.era, &message), Ending::with(&message), message.with_id(&asked.id), None)
+                (
+                    message_status(asked.era, &message),
+                    Ending::with(&message),
+                    message.with_id(&asked.id),
+                    None,
+                )
             }
-            Self::Changed { message, edits, session } => {
+            Self::Changed {
+                message,
+                edits,
+                session,
+            } => {
                 let text = message.edited(&asked.id, &edits);
                 (StatusCode::OK, Ending::with(&message), whole(text), session)
             }
@@ -81,11 +90,19 @@ pub(super) fn acceptable(permit: &Permit, message: &Message) -> Result<(), Refus
         return Ok(());
     }
     let reason = "it asks for input, which was not offered to it".to_owned();
-    Err(Error::Malformed { server: permit.server().name.clone(), reason }.refusal())
+    Err(Error::Malformed {
+        server: permit.server().name.clone(),
+        reason,
+    }
+    .refusal())
 }
 
 /// The reply to a message that is refused.
-pub(super) async fn refused(mut entry: Entry, asked: &Asked<'_>, refusal: Refusal) -> Response<ReplyBody> {
+pub(super) async fn refused(
+    mut entry: Entry,
+    asked: &Asked<'_>,
+    refusal: Refusal,
+) -> Response<ReplyBody> {
     if refusal.code == Code::Cancelled {
         return stopped(entry).await;
     }
@@ -100,17 +117,30 @@ pub(super) async fn refused(mut entry: Entry, asked: &Asked<'_>, refusal: Refusa
 pub(super) fn unread(mut entry: Entry, era: Era, rejection: &Rejection) -> Response<ReplyBody> {
     match entry.close_queued(Ending::without(&rejection.refusal)) {
         Ok(proof) => rejected(era, None, rejection, proof),
-        Err(refusal) => unkept(era, None, Rejection::from(refusal).with_id(rejection.id.as_deref())),
+        Err(refusal) => unkept(
+            era,
+            None,
+            Rejection::from(refusal).with_id(rejection.id.as_deref()),
+        ),
     }
 }
 
-fn rejected(era: Era, method: Option<mcp::Method>, rejection: &Rejection, proof: Proof) -> Response<ReplyBody> {
+fn rejected(
+    era: Era,
+    method: Option<mcp::Method>,
+    rejection: &Rejection,
+    proof: Proof,
+) -> Response<ReplyBody> {
     let (status, body) = mcp::reply::refused(era, method, rejection);
     reply::json(status, [body, Bytes::new(), Bytes::new()], proof)
 }
 
 /// The one reply without a record: it says that records cannot be kept.
-pub(super) fn unkept(era: Era, method: Option<mcp::Method>, rejection: Rejection) -> Response<ReplyBody> {
+pub(super) fn unkept(
+    era: Era,
+    method: Option<mcp::Method>,
+    rejection: Rejection,
+) -> Response<ReplyBody> {
     rejected(era, method, &rejection, Proof::Impossible)
 }
 

@@ -24,9 +24,16 @@ pub(super) fn body(message: &Envelope<'_>, body: &Bytes, id: u64) -> Bytes {
     }
     if let Some(meta) = message.meta() {
         // What cannot be relayed is not offered to the server.
-        edits.extend(meta.client_capabilities.map(|part| (part.range(), &b"{}"[..])));
+        edits.extend(
+            meta.client_capabilities
+                .map(|part| (part.range(), &b"{}"[..])),
+        );
         // Tollgate's own keys are between the agent and Tollgate.
-        edits.extend(meta.own.iter().map(|(_, part)| (part.range(), &b"null"[..])));
+        edits.extend(
+            meta.own
+                .iter()
+                .map(|(_, part)| (part.range(), &b"null"[..])),
+        );
     }
     edits.sort_by_key(|(range, _)| range.start);
     splice(body, &edits).into()
@@ -35,7 +42,10 @@ pub(super) fn body(message: &Envelope<'_>, body: &Bytes, id: u64) -> Bytes {
 /// The headers of a modern request: built anew, so that nothing else of the caller's goes along.
 pub(super) fn headers(message: &Envelope<'_>, from: &HeaderMap) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(8);
-    headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(Revision::MODERN.as_str()));
+    headers.insert(
+        PROTOCOL_VERSION,
+        HeaderValue::from_static(Revision::MODERN.as_str()),
+    );
     // Held against the body already, so the caller's own spelling is the right one.
     if let Some(method) = from.get(METHOD) {
         headers.insert(METHOD, method.clone());
@@ -64,7 +74,10 @@ mod tests {
     #[test]
     fn only_the_id_changes() {
         assert_eq!(
-            forwarded(r#"{ "id":"a\u0062", "jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":{"n":1.50,"big":18446744073709551615}},"x":[1 ,2]}"#, 7),
+            forwarded(
+                r#"{ "id":"a\u0062", "jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":{"n":1.50,"big":18446744073709551615}},"x":[1 ,2]}"#,
+                7
+            ),
             r#"{ "id":7, "jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":{"n":1.50,"big":18446744073709551615}},"x":[1 ,2]}"#
         );
     }
@@ -72,7 +85,10 @@ mod tests {
     #[test]
     fn what_is_not_relayed_is_not_offered() {
         assert_eq!(
-            forwarded(r#"{"jsonrpc":"2.0","method":"tools/list","params":{"_meta":{"io.tollgate/turn":"t1","io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"k":1}},"id":1}"#, 70),
+            forwarded(
+                r#"{"jsonrpc":"2.0","method":"tools/list","params":{"_meta":{"io.tollgate/turn":"t1","io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"k":1}},"id":1}"#,
+                70
+            ),
             r#"{"jsonrpc":"2.0","method":"tools/list","params":{"_meta":{"io.tollgate/turn":null,"io.modelcontextprotocol/clientCapabilities":{},"k":1}},"id":70}"#
         );
     }
@@ -95,9 +111,23 @@ mod tests {
             ("mcp-name", "x"),
             ("mcp-param-region", "eu"),
         ] {
-            from.insert(http::HeaderName::from_static(name), HeaderValue::from_static(value));
+            from.insert(
+                http::HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            );
         }
-        let names: Vec<_> = headers(&message, &from).keys().map(|name| name.as_str().to_owned()).collect();
-        assert_eq!(names, ["mcp-protocol-version", "mcp-method", "mcp-name", "mcp-param-region"]);
+        let names: Vec<_> = headers(&message, &from)
+            .keys()
+            .map(|name| name.as_str().to_owned())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "mcp-protocol-version",
+                "mcp-method",
+                "mcp-name",
+                "mcp-param-region"
+            ]
+        );
     }
 }

@@ -42,7 +42,9 @@ pub(super) async fn initialize(
     entry.admit_read()?;
     let params = asked.message.params.as_ref();
     let version = params.and_then(|params| params.protocol_version?.string());
-    let client_info = params.and_then(|params| params.client_info).filter(|info| info.is_object());
+    let client_info = params
+        .and_then(|params| params.client_info)
+        .filter(|info| info.is_object());
     let (Some(_), Some(client_info)) = (version, client_info) else {
         return Err(Refusal::new(
             Code::InvalidParams,
@@ -57,11 +59,22 @@ pub(super) async fn initialize(
         return refused_by_server(permit, message);
     };
     let edits = cut(permit, &message, result)?;
-    let session = gateway.shared.sessions.open(&ask.caller, permit.server().clone(), session);
-    gateway.shared.metrics.mcp_sessions.set(gateway.shared.sessions.count() as i64);
+    let session = gateway
+        .shared
+        .sessions
+        .open(&ask.caller, permit.server().clone(), session);
+    gateway
+        .shared
+        .metrics
+        .mcp_sessions
+        .set(gateway.shared.sessions.count() as i64);
     let mut id = HeaderValue::from_str(&session.id).expect("a token is hexadecimal");
     id.set_sensitive(true);
-    Ok(Finding::Changed { message, edits, session: Some(id) })
+    Ok(Finding::Changed {
+        message,
+        edits,
+        session: Some(id),
+    })
 }
 
 /// A server that knows no `initialize` speaks the modern era only; any other error is the client's to see.
@@ -94,11 +107,20 @@ struct Welcome<'a> {
 fn cut(permit: &Permit, message: &Message, result: &str) -> Result<Vec<Edit>, Refusal> {
     let server = || permit.server().name.clone();
     let welcome: Welcome<'_> = serde_json::from_str(result).map_err(|error| {
-        Error::Malformed { server: server(), reason: format!("its answer to initialize: {error}") }.refusal()
+        Error::Malformed {
+            server: server(),
+            reason: format!("its answer to initialize: {error}"),
+        }
+        .refusal()
     })?;
     if welcome.protocol_version != Revision::LEGACY.as_str() {
         let spoken = welcome.protocol_version.chars().take(32).collect();
-        return Err(Error::Era { server: server(), wanted: Revision::LEGACY.as_str(), spoken }.into());
+        return Err(Error::Era {
+            server: server(),
+            wanted: Revision::LEGACY.as_str(),
+            spoken,
+        }
+        .into());
     }
     let capabilities = own::capabilities(welcome.capabilities, own::Listening::Yes);
     Ok(own::edits(message, [(welcome.capabilities, capabilities)]))
@@ -112,15 +134,26 @@ pub(super) async fn initialized(
 ) -> Result<Finding, Refusal> {
     if let Some(session) = &asked.session {
         let deadline = Deadline::after(TELLING);
-        gateway.upstream.tell(permit, &session.upstream, asked.body.clone(), deadline).await?;
+        gateway
+            .upstream
+            .tell(permit, &session.upstream, asked.body.clone(), deadline)
+            .await?;
     }
     Ok(Finding::Accepted)
 }
 
 /// Stops the request that `notifications/cancelled` names, and tells the server, under the id that it knows. A request
 /// that is not in flight is none of anyone's business (MCP 2025-11-25, cancellation).
-pub(super) fn cancelled(gateway: &Gateway, asked: &Asked<'_>, permit: &Permit) -> Result<Finding, Refusal> {
-    let part = asked.message.params.as_ref().and_then(|params| params.request_id);
+pub(super) fn cancelled(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+) -> Result<Finding, Refusal> {
+    let part = asked
+        .message
+        .params
+        .as_ref()
+        .and_then(|params| params.request_id);
     let id = part.and_then(|part| Id::read(part).ok());
     if let (Some(session), Some(part), Some(id)) = (&asked.session, part, id)
         && let Some(upstream_id) = session.cancel(id.key().as_bytes())
@@ -138,7 +171,10 @@ pub(super) fn tell_later(gateway: &Gateway, permit: &Permit, session: Arc<Sessio
     let (upstream, permit) = (gateway.upstream.clone(), permit.clone());
     tokio::spawn(async move {
         let deadline = Deadline::after(TELLING);
-        if let Err(error) = upstream.tell(&permit, &session.upstream, body, deadline).await {
+        if let Err(error) = upstream
+            .tell(&permit, &session.upstream, body, deadline)
+            .await
+        {
             tracing::debug!(server = %permit.server().name, code = error.code().as_str(), "a notification was not taken");
         }
     });
@@ -155,13 +191,22 @@ pub(super) async fn listen(
     let opening = async {
         let session = session_of(gateway, ask, permit)?;
         if !headers::accepts_stream(&ask.head.headers) {
-            return Err(Refusal::new(Code::Accept, "`Accept` does not list text/event-stream"));
+            return Err(Refusal::new(
+                Code::Accept,
+                "`Accept` does not list text/event-stream",
+            ));
         }
         let place = session.listen().ok_or_else(|| {
-            Refusal::new(Code::AlreadyListening, "another stream of this session is open")
+            Refusal::new(
+                Code::AlreadyListening,
+                "another stream of this session is open",
+            )
         })?;
         entry.admit_read()?;
-        let opened = gateway.upstream.listen(permit, &session.upstream, Deadline::of_open_stream()).await?;
+        let opened = gateway
+            .upstream
+            .listen(permit, &session.upstream, Deadline::of_open_stream())
+            .await?;
         Ok((session, place, opened))
     };
     match opening.await {
@@ -170,7 +215,14 @@ pub(super) async fn listen(
             finding::unread(entry, Era::Legacy, &refusal.into())
         }
         Ok((session, place, Some(messages))) => {
-            let listener = Listener { gateway: gateway.clone(), permit: permit.clone(), session, place, messages, entry };
+            let listener = Listener {
+                gateway: gateway.clone(),
+                permit: permit.clone(),
+                session,
+                place,
+                messages,
+                entry,
+            };
             reply::events(listener.events())
         }
         Err(refusal) => finding::unread(entry, Era::Legacy, &refusal.into()),
@@ -190,8 +242,15 @@ pub(super) async fn end(
         Err(refusal) => return finding::unread(entry, Era::Legacy, &refusal.into()),
     };
     gateway.shared.sessions.end(&session);
-    gateway.shared.metrics.mcp_sessions.set(gateway.shared.sessions.count() as i64);
-    let told = gateway.upstream.close(permit, &session.upstream, Deadline::after(TELLING)).await;
+    gateway
+        .shared
+        .metrics
+        .mcp_sessions
+        .set(gateway.shared.sessions.count() as i64);
+    let told = gateway
+        .upstream
+        .close(permit, &session.upstream, Deadline::after(TELLING))
+        .await;
     if let Err(error) = told {
         tracing::debug!(server = %permit.server().name, code = error.code().as_str(), "a session's end was not taken");
     }
@@ -206,9 +265,17 @@ fn session_of(gateway: &Gateway, ask: &Ask, permit: &Permit) -> Result<Arc<Sessi
     match headers.protocol_version.map(Revision::parse) {
         None | Some(Some(Revision::LEGACY)) => {}
         Some(Some(Revision::MODERN)) => {
-            return Err(Refusal::new(Code::MethodNotAllowed, "this protocol version has no sessions"));
+            return Err(Refusal::new(
+                Code::MethodNotAllowed,
+                "this protocol version has no sessions",
+            ));
         }
-        Some(_) => return Err(Refusal::new(Code::VersionUnsupported, "this protocol version is not served")),
+        Some(_) => {
+            return Err(Refusal::new(
+                Code::VersionUnsupported,
+                "this protocol version is not served",
+            ));
+        }
     }
     find_session(gateway, ask, permit, headers.session_id)
 }
@@ -254,13 +321,25 @@ impl Listener {
         let mut out = bytes::BytesMut::new();
         while let Some(item) = self.messages.take() {
             match item {
-                Item::Notification { method, text } if relay::relayed(&method) => sse::encode(&mut out, &[&text]),
+                Item::Notification { method, text } if relay::relayed(&method) => {
+                    sse::encode(&mut out, &[&text])
+                }
                 Item::Notification { .. } | Item::Answer(_) => {}
                 Item::Request { method, id } => {
-                    server_request::answer(&self.gateway, &self.permit, Some(&self.session), &method, &id);
+                    server_request::answer(
+                        &self.gateway,
+                        &self.permit,
+                        Some(&self.session),
+                        &method,
+                        &id,
+                    );
                 }
             }
         }
-        if out.is_empty() { sse::KEEP_ALIVE } else { out.freeze() }
+        if out.is_empty() {
+            sse::KEEP_ALIVE
+        } else {
+            out.freeze()
+        }
     }
 }

@@ -42,13 +42,23 @@ fn offer(gateway: &Gateway, permit: &Permit, message: Message) -> Result<Finding
     let Some(page) = message.page(MAX_TOOLS)? else {
         return Ok(Finding::Message(message));
     };
-    gateway.shared.catalog.learn(permit, page.tools.iter().map(|tool| &*tool.name))?;
+    gateway
+        .shared
+        .catalog
+        .learn(permit, page.tools.iter().map(|tool| &*tool.name))?;
     let Some(kept) = page.filtered(|tool| !permit.hidden(&tool.name)) else {
         return Ok(Finding::Message(message));
     };
     let text = String::from_utf8_lossy(&kept).into_owned();
-    let edits = vec![Edit { place: page.range(), text }];
-    Ok(Finding::Changed { message, edits, session: None })
+    let edits = vec![Edit {
+        place: page.range(),
+        text,
+    }];
+    Ok(Finding::Changed {
+        message,
+        edits,
+        session: None,
+    })
 }
 
 /// Reads all pages of the list, unless another call has just done so.
@@ -78,7 +88,10 @@ pub(super) async fn read_whole(
     }
     Err(Refusal::new(
         Code::CatalogTooLarge,
-        format!("server `{}` offers more than {MAX_PAGES} pages of tools", permit.server().name),
+        format!(
+            "server `{}` offers more than {MAX_PAGES} pages of tools",
+            permit.server().name
+        ),
     ))
 }
 

@@ -26,7 +26,10 @@ pub(super) enum Listening {
 pub(super) fn headers(era: Era, method: &'static str) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if era == Era::Modern {
-        headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(Revision::MODERN.as_str()));
+        headers.insert(
+            PROTOCOL_VERSION,
+            HeaderValue::from_static(Revision::MODERN.as_str()),
+        );
         headers.insert(METHOD, HeaderValue::from_static(method));
     }
     headers
@@ -73,9 +76,20 @@ pub(super) fn capabilities(server: Option<&RawValue>, listening: Listening) -> S
 }
 
 /// Edits that replace parts of a result; parts that it does not have are left out.
-pub(super) fn edits<const N: usize>(message: &Message, parts: [(Option<&RawValue>, String); N]) -> Vec<Edit> {
+pub(super) fn edits<const N: usize>(
+    message: &Message,
+    parts: [(Option<&RawValue>, String); N],
+) -> Vec<Edit> {
     let place = |part: Option<&RawValue>| message.part_of_result(part?.get());
-    parts.into_iter().filter_map(|(part, text)| Some(Edit { place: place(part)?, text })).collect()
+    parts
+        .into_iter()
+        .filter_map(|(part, text)| {
+            Some(Edit {
+                place: place(part)?,
+                text,
+            })
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -99,9 +113,18 @@ mod tests {
     fn only_relayed_capabilities_are_told() {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("valid JSON");
         let server = raw(r#"{"prompts":{},"tools":{"listChanged":true,"x":1},"logging":{}}"#);
-        assert_eq!(capabilities(Some(&server), Listening::Yes), r#"{"tools":{"listChanged":true,"x":1}}"#);
-        assert_eq!(capabilities(Some(&server), Listening::No), r#"{"tools":{}}"#);
-        assert_eq!(capabilities(Some(&raw(r#"{"prompts":{}}"#)), Listening::Yes), "{}");
+        assert_eq!(
+            capabilities(Some(&server), Listening::Yes),
+            r#"{"tools":{"listChanged":true,"x":1}}"#
+        );
+        assert_eq!(
+            capabilities(Some(&server), Listening::No),
+            r#"{"tools":{}}"#
+        );
+        assert_eq!(
+            capabilities(Some(&raw(r#"{"prompts":{}}"#)), Listening::Yes),
+            "{}"
+        );
         assert_eq!(capabilities(None, Listening::Yes), "{}");
     }
 }

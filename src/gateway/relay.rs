@@ -35,12 +35,12 @@ pub(super) struct Relay {
     entry: Entry,
     messages: Messages,
     ticket: Ticket,
-    caller: Caller,
+    asker: Asker,
     over: bool,
 }
 
 /// What the caller's answer needs of its request.
-struct Caller {
+struct Asker {
     id: Bytes,
     era: Era,
     method: Option<Method>,
@@ -61,7 +61,11 @@ impl Relay {
             entry,
             messages,
             ticket,
-            caller: Caller { id: asked.id.clone(), era: asked.era, method: asked.method },
+            asker: Asker {
+                id: asked.id.clone(),
+                era: asked.era,
+                method: asked.method,
+            },
             over: false,
         }
     }
@@ -88,7 +92,8 @@ impl Relay {
             Ok(_) => self.forward().await,
             Err(error) => {
                 let refusal = error.refusal();
-                self.ticket.abandon_after(&self.gateway, &self.permit, refusal.code);
+                self.ticket
+                    .abandon_after(&self.gateway, &self.permit, refusal.code);
                 Some(self.fail(&refusal, BytesMut::new()).await)
             }
         }
@@ -98,14 +103,26 @@ impl Relay {
         let mut out = BytesMut::new();
         while let Some(item) = self.messages.take() {
             match item {
-                Item::Notification { method, text } if relayed(&method) => sse::encode(&mut out, &[&text]),
+                Item::Notification { method, text } if relayed(&method) => {
+                    sse::encode(&mut out, &[&text])
+                }
                 Item::Notification { .. } => {}
-                Item::Request { method, id } => server_request::answer(&self.gateway, &self.permit, self.ticket.session(), &method, &id),
+                Item::Request { method, id } => server_request::answer(
+                    &self.gateway,
+                    &self.permit,
+                    self.ticket.session(),
+                    &method,
+                    &id,
+                ),
                 Item::Answer(message) => return Some(self.finish(&message, out).await),
             }
         }
         // A stream without an event in it would end the caller's; a comment says nothing and keeps it.
-        Some(if out.is_empty() { sse::KEEP_ALIVE } else { out.freeze() })
+        Some(if out.is_empty() {
+            sse::KEEP_ALIVE
+        } else {
+            out.freeze()
+        })
     }
 
     async fn finish(&mut self, message: &Message, mut out: BytesMut) -> Bytes {
@@ -114,7 +131,7 @@ impl Relay {
         }
         self.over = true;
         match self.entry.close(Ending::with(message)).await {
-            Ok(proof) => last(&message.with_id(&self.caller.id), out, proof),
+            Ok(proof) => last(&message.with_id(&self.asker.id), out, proof),
             Err(refusal) => {
                 self.encode_refusal(&refusal, &mut out);
                 out.freeze()
@@ -138,9 +155,9 @@ impl Relay {
     }
 
     fn encode_refusal(&self, refusal: &Refusal, out: &mut BytesMut) {
-        let id = std::str::from_utf8(&self.caller.id).ok();
+        let id = std::str::from_utf8(&self.asker.id).ok();
         let rejection = Rejection::from(refusal.clone()).with_id(id);
-        let (_, body) = reply::refused(self.caller.era, self.caller.method, &rejection);
+        let (_, body) = reply::refused(self.asker.era, self.asker.method, &rejection);
         sse::encode(out, &[&body]);
     }
 }

@@ -61,7 +61,10 @@ impl Body for ReplyBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.0 {
-            Inner::Stream(stream) => stream.as_mut().poll_next(context).map(|next| next.map(|bytes| Ok(Frame::data(bytes)))),
+            Inner::Stream(stream) => stream
+                .as_mut()
+                .poll_next(context)
+                .map(|next| next.map(|bytes| Ok(Frame::data(bytes)))),
             Inner::Whole { pieces, next } => {
                 while let Some(piece) = pieces.get_mut(*next) {
                     *next += 1;
@@ -84,7 +87,10 @@ impl Body for ReplyBody {
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Inner::Whole { pieces, next } => SizeHint::with_exact(
-                pieces[(*next).min(3)..].iter().map(|piece| piece.len() as u64).sum(),
+                pieces[(*next).min(3)..]
+                    .iter()
+                    .map(|piece| piece.len() as u64)
+                    .sum(),
             ),
             Inner::Stream(_) => SizeHint::default(),
         }
@@ -98,10 +104,19 @@ pub(super) fn json(status: StatusCode, pieces: [Bytes; 3], _proof: Proof) -> Res
 
 /// An event stream; it holds back its last event until that is recorded.
 pub(super) fn events(stream: impl Stream<Item = Bytes> + Send + 'static) -> Response<ReplyBody> {
-    let mut reply = with_type(StatusCode::OK, "text/event-stream", ReplyBody::stream(stream));
-    reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    let mut reply = with_type(
+        StatusCode::OK,
+        "text/event-stream",
+        ReplyBody::stream(stream),
+    );
+    reply.headers_mut().insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
     // Proxies in between must not gather events (MCP 2026-07-28, streamable HTTP).
-    reply.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    reply
+        .headers_mut()
+        .insert("x-accel-buffering", HeaderValue::from_static("no"));
     reply
 }
 
@@ -112,9 +127,15 @@ pub(super) fn bare(status: StatusCode, _proof: Proof) -> Response<ReplyBody> {
     reply
 }
 
-fn with_type(status: StatusCode, content_type: &'static str, body: ReplyBody) -> Response<ReplyBody> {
+fn with_type(
+    status: StatusCode,
+    content_type: &'static str,
+    body: ReplyBody,
+) -> Response<ReplyBody> {
     let mut reply = Response::new(body);
     *reply.status_mut() = status;
-    reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    reply
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     reply
 }

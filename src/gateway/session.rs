@@ -100,7 +100,10 @@ impl Sessions {
         upstream: upstream::Session,
     ) -> Arc<Session> {
         let label = format!("session-{}", id::hex(&id::random::<8>()));
-        let subject = Arc::new(Subject { conversation: Some(label.into()), ..subject.clone() });
+        let subject = Arc::new(Subject {
+            conversation: Some(label.into()),
+            ..subject.clone()
+        });
         let session = Arc::new(Session {
             id: id::token().into(),
             upstream,
@@ -161,7 +164,11 @@ impl Sessions {
 
 impl Session {
     /// Takes a request into the session. Ids in flight are unique (MCP 2025-11-25, requests).
-    pub(super) fn begin(self: &Arc<Self>, id: Bytes, upstream_id: u64) -> Result<InFlight, Refusal> {
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        id: Bytes,
+        upstream_id: u64,
+    ) -> Result<InFlight, Refusal> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if running.len() >= IN_FLIGHT {
             return Err(Refusal::new(
@@ -176,8 +183,18 @@ impl Session {
             ));
         }
         let stop = self.ended.child_token();
-        running.insert(id.clone(), Running { upstream_id, stop: stop.clone() });
-        Ok(InFlight { session: self.clone(), id, stop })
+        running.insert(
+            id.clone(),
+            Running {
+                upstream_id,
+                stop: stop.clone(),
+            },
+        );
+        Ok(InFlight {
+            session: self.clone(),
+            id,
+            stop,
+        })
     }
 
     /// Stops the request of this id, and tells under which id the upstream knows it.
@@ -240,7 +257,11 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        let mut running = self.session.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self
+            .session
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         running.remove(&self.id);
     }
 }

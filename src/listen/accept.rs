@@ -11,7 +11,10 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Handle, Limits, Peer, Socket, Tls, connection};
-use crate::{refusal::Code, telemetry::{Gauge, Metrics}};
+use crate::{
+    refusal::Code,
+    telemetry::{Gauge, Metrics},
+};
 
 /// How long a worker rests when the machine has no descriptor or memory left.
 const REST: Duration = Duration::from_millis(100);

@@ -70,7 +70,12 @@ pub struct Terms {
 
 impl<D> Agents<D> {
     /// A listener in front of `door`.
-    pub fn new(door: D, identity: Identity, terms: Arc<ArcSwap<Terms>>, recorder: Recorder) -> Self {
+    pub fn new(
+        door: D,
+        identity: Identity,
+        terms: Arc<ArcSwap<Terms>>,
+        recorder: Recorder,
+    ) -> Self {
         let shared = Shared {
             identity,
             terms,
@@ -155,11 +160,19 @@ struct Visit<'a> {
 
 impl Visit<'_> {
     /// Everything that the head alone decides, in order; `known` keeps what was found out.
-    fn enter(&self, head: &Parts, peer: Peer, known: &mut Known) -> Result<(Arc<str>, Caller), Refusal> {
+    fn enter(
+        &self,
+        head: &Parts,
+        peer: Peer,
+        known: &mut Known,
+    ) -> Result<(Arc<str>, Caller), Refusal> {
         self.terms.origins.judge(&head.uri, &head.headers, peer)?;
         let server = self.route(head)?;
         known.server = Some(server.clone());
-        let caller = self.shared.identity.identify(&head.headers, &self.terms.policy)?;
+        let caller = self
+            .shared
+            .identity
+            .identify(&head.headers, &self.terms.policy)?;
         known.subject = Some(caller.subject().clone());
         Ok((server, caller))
     }

@@ -53,13 +53,12 @@ fn read(chain: &[u8], key: &[u8]) -> Result<Arc<ServerConfig>, Error> {
     }
     let key = PrivateKeyDer::from_pem_slice(key)
         .map_err(|error| Error::Tls(format!("key holds no private key: {error}")))?;
-    let mut config =
-        ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("the provider has suites for the default versions")
-            .with_no_client_auth()
-            .with_single_cert(chain, key)
-            .map_err(|error| Error::Tls(format!("cert and key do not fit: {error}")))?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("the provider has suites for the default versions")
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|error| Error::Tls(format!("cert and key do not fit: {error}")))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

@@ -86,10 +86,8 @@ impl Levels {
 }
 
 fn parse(text: &str) -> Result<(String, LevelFilter), LogError> {
-    let (room, level) = text
-        .trim()
-        .split_once('=')
-        .unwrap_or(("tollgate", text.trim()));
+    let text = text.trim();
+    let (room, level) = text.split_once('=').unwrap_or(("tollgate", text));
     let level = LevelFilter::from_str(level).map_err(|_| LogError::Level(level.to_owned()))?;
     match room {
         "tollgate" => Ok((room.to_owned(), level)),

@@ -48,6 +48,8 @@ pub struct Metrics {
     audit_records: Family<Labels<1>, Counter>,
     /// Reads that were answered although their record could not be kept.
     pub audit_records_lost: Counter,
+    /// Groups of records that reached the disk.
+    pub audit_syncs: Counter,
     /// Records that wait for the disk.
     pub audit_queue_depth: Gauge,
     /// 1 while records can be kept, else 0.
@@ -70,12 +72,12 @@ impl Metrics {
     pub fn new() -> Self {
         let mut register = Register(Registry::with_prefix("tollgate"));
         let requests: Family<Labels<1>, Counter> =
-            register.new("listen_requests", "Requests answered, by class of status");
-        let calls: Family<Labels<2>, Counter> = register.new(
+            register.empty("listen_requests", "Requests answered, by class of status");
+        let calls: Family<Labels<2>, Counter> = register.empty(
             "gateway_calls",
             "Calls that ended, by outcome and code of the refusal",
         );
-        let connections: Family<Labels<1>, Counter> = register.new(
+        let connections: Family<Labels<1>, Counter> = register.empty(
             "egress_connections",
             "Requests sent, by whether their connection was reused",
         );
@@ -91,30 +93,39 @@ impl Metrics {
         Self {
             requests: ["1xx", "2xx", "3xx", "4xx", "5xx"]
                 .map(|class| requests.get_or_create_owned(&[("status_class", class)])),
-            refusals: register.new("listen_refusals", "Requests and connections refused at the door, by code"),
-            listen_connections: register.new("listen_connections", "Open connections"),
-            listen_turned_away: register.new("listen_turned_away", "Connections beyond the bound"),
-            listen_accept_failures: register.new("listen_accept_failures", "Connections that could not be accepted"),
+            refusals: register.empty(
+                "listen_refusals",
+                "Requests and connections refused at the door, by code",
+            ),
+            listen_connections: register.empty("listen_connections", "Open connections"),
+            listen_turned_away: register
+                .empty("listen_turned_away", "Connections beyond the bound"),
+            listen_accept_failures: register.empty(
+                "listen_accept_failures",
+                "Connections that could not be accepted",
+            ),
             calls_allowed: calls.get_or_create_owned(&[("outcome", "allowed"), ("code", "")]),
             calls,
             call_seconds,
             connections_new: connections.get_or_create_owned(&[("reused", "false")]),
             connections_reused: connections.get_or_create_owned(&[("reused", "true")]),
-            blocked: register.new("egress_blocked", "Destinations refused, by code"),
-            audit_records: register.new("audit_records", "Records taken, by kind"),
+            blocked: register.empty("egress_blocked", "Destinations refused, by code"),
+            audit_records: register.empty("audit_records", "Records taken, by kind"),
             audit_records_lost: register
-                .new("audit_records_lost", "Reads answered without a record"),
-            audit_queue_depth: register.new("audit_queue_depth", "Records that wait for the disk"),
-            audit_healthy: register.new("audit_healthy", "1 while records can be kept, else 0"),
+                .empty("audit_records_lost", "Reads answered without a record"),
+            audit_syncs: register.empty("audit_syncs", "Groups of records that reached the disk"),
+            audit_queue_depth: register
+                .empty("audit_queue_depth", "Records that wait for the disk"),
+            audit_healthy: register.empty("audit_healthy", "1 while records can be kept, else 0"),
             policy_generation: register
-                .new("policy_generation", "Generation of the policy in force"),
-            policy_reload_ok: register.new(
+                .empty("policy_generation", "Generation of the policy in force"),
+            policy_reload_ok: register.empty(
                 "policy_reload_ok",
                 "1 if the last policy read is in force, else 0",
             ),
             policy_reload_failures: register
-                .new("policy_reload_failures", "Policies that were not taken"),
-            mcp_sessions: register.new("mcp_sessions", "Open sessions of the older protocol"),
+                .empty("policy_reload_failures", "Policies that were not taken"),
+            mcp_sessions: register.empty("mcp_sessions", "Open sessions of the older protocol"),
             registry: register.0,
         }
     }
@@ -186,7 +197,7 @@ impl Metrics {
 struct Register(Registry);
 
 impl Register {
-    fn new<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
+    fn empty<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
         let metric = M::default();
         self.add(name, help, metric.clone());
         metric
@@ -226,6 +237,7 @@ mod tests {
             r#"tollgate_egress_blocked_total{code="egress.address_blocked"} 1"#,
             r#"tollgate_audit_records_total{kind="call"} 1"#,
             "tollgate_audit_records_lost_total 0",
+            "tollgate_audit_syncs_total 0",
             "tollgate_audit_queue_depth 4",
             "tollgate_audit_healthy 0",
             "tollgate_policy_generation 7",

@@ -44,18 +44,34 @@ pub struct Edit {
 
 #[derive(Clone, Debug)]
 enum Payload {
-    Result { whole: Range<usize>, is_error: bool, result_type: Option<Range<usize>> },
-    Error { code: Option<i64> },
+    Result {
+        whole: Range<usize>,
+        is_error: bool,
+        result_type: Option<Range<usize>>,
+    },
+    Error {
+        code: Option<i64>,
+    },
 }
 
 impl Message {
     /// Reads a response to the request `id`.
-    pub(super) fn read(permit: &Permit, id: u64, status: StatusCode, bytes: Bytes) -> Result<Self, Error> {
-        let malformed = |reason: String| Error::Malformed { server: permit.server().name.clone(), reason };
+    pub(super) fn read(
+        permit: &Permit,
+        id: u64,
+        status: StatusCode,
+        bytes: Bytes,
+    ) -> Result<Self, Error> {
+        let malformed = |reason: String| Error::Malformed {
+            server: permit.server().name.clone(),
+            reason,
+        };
         let envelope = Envelope::upstream(&bytes)
             .map_err(|refusal| malformed(refusal.detail.unwrap_or(refusal.public)))?;
         if envelope.kind != Kind::Response {
-            return Err(malformed("a request where the answer was expected".to_owned()));
+            return Err(malformed(
+                "a request where the answer was expected".to_owned(),
+            ));
         }
         Self::from_envelope(permit, id, status, &envelope, &bytes)
     }
@@ -73,7 +89,9 @@ impl Message {
                 is_error: result.is_error,
                 result_type: result.result_type.map(|part| part.range()),
             },
-            (None, error) => Payload::Error { code: error.as_ref().and_then(|error| error.code) },
+            (None, error) => Payload::Error {
+                code: error.as_ref().and_then(|error| error.code),
+            },
         };
         // A server that could not read a request answers it with a null id, and that can only be an error.
         let ours = match envelope.id_text() {
@@ -81,7 +99,9 @@ impl Message {
             None => matches!(payload, Payload::Error { .. }),
         };
         if !ours {
-            return Err(Error::WrongId { server: permit.server().name.clone() });
+            return Err(Error::WrongId {
+                server: permit.server().name.clone(),
+            });
         }
         Ok(Self {
             status,
@@ -94,7 +114,11 @@ impl Message {
     /// The JSON text under the caller's id, in pieces that follow one another.
     pub fn with_id(&self, id: &Bytes) -> [Bytes; 3] {
         match &self.id {
-            Some(place) => [self.bytes.slice(..place.start), id.clone(), self.bytes.slice(place.end..)],
+            Some(place) => [
+                self.bytes.slice(..place.start),
+                id.clone(),
+                self.bytes.slice(place.end..),
+            ],
             None => self.with_null_id_replaced(id),
         }
     }
@@ -111,7 +135,9 @@ impl Message {
     /// and [`Message::page`].
     pub fn edited(&self, id: &Bytes, edits: &[Edit]) -> Bytes {
         let own = self.id.clone().map(|place| (place, &id[..]));
-        let edits = edits.iter().map(|edit| (edit.place.clone(), edit.text.as_bytes()));
+        let edits = edits
+            .iter()
+            .map(|edit| (edit.place.clone(), edit.text.as_bytes()));
         let mut all: Vec<_> = own.into_iter().chain(edits).collect();
         all.sort_by_key(|(place, _)| place.start);
         splice(&self.bytes, &all).into()
@@ -127,7 +153,9 @@ impl Message {
     /// The page of tools in an answer to `tools/list`, of at most `max` tools; `None` for an error.
     pub fn page(&self, max: usize) -> Result<Option<Page<'_>>, Refusal> {
         let result = Envelope::upstream(&self.bytes)?.result;
-        result.map(|result| Page::read(result.whole, max)).transpose()
+        result
+            .map(|result| Page::read(result.whole, max))
+            .transpose()
     }
 
     /// The number of a JSON-RPC error; `None` for a result.
@@ -149,7 +177,10 @@ impl Message {
     /// Whether the server wants input before it answers (MCP 2026-07-28, multi round-trip requests).
     pub fn wants_input(&self) -> bool {
         match &self.payload {
-            Payload::Result { result_type: Some(place), .. } => &self.bytes[place.clone()] == b"\"input_required\"",
+            Payload::Result {
+                result_type: Some(place),
+                ..
+            } => &self.bytes[place.clone()] == b"\"input_required\"",
             _ => false,
         }
     }
@@ -160,8 +191,12 @@ impl Message {
     }
 
     fn with_null_id_replaced(&self, id: &Bytes) -> [Bytes; 3] {
-        let error = Envelope::upstream(&self.bytes).ok().and_then(|envelope| envelope.error);
-        let error = error.map_or(Bytes::from_static(b"null"), |error| self.bytes.slice(error.whole.range()));
+        let error = Envelope::upstream(&self.bytes)
+            .ok()
+            .and_then(|envelope| envelope.error);
+        let error = error.map_or(Bytes::from_static(b"null"), |error| {
+            self.bytes.slice(error.whole.range())
+        });
         let mut head = Vec::with_capacity(32 + id.len());
         head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         head.extend_from_slice(id);
@@ -182,16 +217,34 @@ pub(super) async fn read_for(permit: &Permit, id: u64, inbound: Inbound) -> Resu
     match Type::of(&inbound.headers) {
         Type::Json => {
             let cap = permit.server().limits.response_bytes;
-            let body = inbound.body.collect(cap).await.map_err(|source| Error::Egress { server: server.clone(), source, destination: None })?;
+            let body = inbound
+                .body
+                .collect(cap)
+                .await
+                .map_err(|source| Error::Egress {
+                    server: server.clone(),
+                    source,
+                    destination: None,
+                })?;
             match Message::read(permit, id, status, body) {
-                Ok(message) if status.is_success() || message.error_code().is_some() => Ok(Answer::Whole(message)),
+                Ok(message) if status.is_success() || message.error_code().is_some() => {
+                    Ok(Answer::Whole(message))
+                }
                 Err(error) if status.is_success() => Err(error),
                 Ok(_) | Err(_) => Err(status_error(permit, status)),
             }
         }
-        Type::Events if status == StatusCode::OK => Ok(Answer::Stream(Messages::answering(permit, id, inbound.body))),
+        Type::Events if status == StatusCode::OK => Ok(Answer::Stream(Messages::answering(
+            permit,
+            id,
+            inbound.body,
+        ))),
         _ if !status.is_success() => Err(status_error(permit, status)),
-        _ if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT => Err(Error::NoAnswer { server: server.clone() }),
+        _ if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT => {
+            Err(Error::NoAnswer {
+                server: server.clone(),
+            })
+        }
         _ => Err(content_type_error(permit, &inbound.headers)),
     }
 }
@@ -210,16 +263,28 @@ pub(super) fn read_listening(permit: &Permit, inbound: Inbound) -> Result<Option
 pub(super) fn status_error(permit: &Permit, status: StatusCode) -> Error {
     let server = permit.server().name.clone();
     match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Error::Unauthorized { server, status: status.as_u16() },
-        _ => Error::Status { server, status: status.as_u16() },
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Error::Unauthorized {
+            server,
+            status: status.as_u16(),
+        },
+        _ => Error::Status {
+            server,
+            status: status.as_u16(),
+        },
     }
 }
 
 fn content_type_error(permit: &Permit, headers: &HeaderMap) -> Error {
-    let found = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let found = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
     Error::ContentType {
         server: permit.server().name.clone(),
-        found: found.unwrap_or("no content type").chars().take(64).collect(),
+        found: found
+            .unwrap_or("no content type")
+            .chars()
+            .take(64)
+            .collect(),
     }
 }
 
@@ -231,8 +296,15 @@ enum Type {
 
 impl Type {
     fn of(headers: &HeaderMap) -> Self {
-        let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let essence = value.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        let value = headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
+        let essence = value
+            .unwrap_or_default()
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim();
         if essence.eq_ignore_ascii_case("application/json") {
             Self::Json
         } else if essence.eq_ignore_ascii_case("text/event-stream") {

@@ -97,7 +97,12 @@ impl Upstream {
                 Answer::Stream(mut messages) => messages.only_answer().await?,
             },
             // A session server answers a request outside any session with a bare 4xx.
-            Err(Error::Status { status: 400..=499, .. } | Error::ContentType { .. }) => return Ok(false),
+            Err(
+                Error::Status {
+                    status: 400..=499, ..
+                }
+                | Error::ContentType { .. },
+            ) => return Ok(false),
             Err(error) => return Err(error),
         };
         Ok(match (message.error_code(), message.result()) {
@@ -118,9 +123,12 @@ fn lists_modern(result: &str) -> bool {
         capabilities: Option<serde::de::IgnoredAny>,
     }
     match serde_json::from_str::<Discovery>(result) {
-        Ok(Discovery { supported_versions: Some(versions), .. }) => {
-            versions.iter().any(|version| version == Revision::MODERN.as_str())
-        }
+        Ok(Discovery {
+            supported_versions: Some(versions),
+            ..
+        }) => versions
+            .iter()
+            .any(|version| version == Revision::MODERN.as_str()),
         Ok(Discovery { capabilities, .. }) => capabilities.is_some(),
         Err(_) => false,
     }
@@ -128,8 +136,14 @@ fn lists_modern(result: &str) -> bool {
 
 fn discover_headers() -> HeaderMap {
     let mut map = HeaderMap::with_capacity(6);
-    map.insert(headers::PROTOCOL_VERSION, http::HeaderValue::from_static(Revision::MODERN.as_str()));
-    map.insert(headers::METHOD, http::HeaderValue::from_static("server/discover"));
+    map.insert(
+        headers::PROTOCOL_VERSION,
+        http::HeaderValue::from_static(Revision::MODERN.as_str()),
+    );
+    map.insert(
+        headers::METHOD,
+        http::HeaderValue::from_static("server/discover"),
+    );
     map
 }
 
@@ -155,14 +169,20 @@ mod tests {
     fn the_probe_is_json() {
         let body: serde_json::Value = serde_json::from_str(&discover_body(7)).expect("valid JSON");
         assert_eq!(body["id"], 7);
-        assert_eq!(body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        assert_eq!(
+            body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"],
+            "2026-07-28"
+        );
     }
 
     #[test]
     fn discovery_results_tell_the_era() {
         for (result, modern) in [
             (r#"{"supportedVersions":["2026-07-28","2025-11-25"]}"#, true),
-            (r#"{"supportedVersions":["2025-11-25"],"capabilities":{}}"#, false),
+            (
+                r#"{"supportedVersions":["2025-11-25"],"capabilities":{}}"#,
+                false,
+            ),
             (r#"{"capabilities":{"tools":{}}}"#, true),
             (r#"{"tools":[]}"#, false),
             ("[]", false),

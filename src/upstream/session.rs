@@ -57,12 +57,18 @@ impl Session {
 
     /// Whether the server gave it an id; one that did not keeps no session.
     pub(super) fn has_id(&self) -> bool {
-        self.id.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.id
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
     }
 
     pub(super) fn headers(&self) -> HeaderMap {
         let mut map = HeaderMap::with_capacity(6);
-        map.insert(headers::PROTOCOL_VERSION, HeaderValue::from_static(Revision::LEGACY.as_str()));
+        map.insert(
+            headers::PROTOCOL_VERSION,
+            HeaderValue::from_static(Revision::LEGACY.as_str()),
+        );
         if let Some(id) = &*self.id.lock().unwrap_or_else(PoisonError::into_inner) {
             map.insert(headers::SESSION_ID, id.clone());
         }
@@ -96,13 +102,26 @@ impl Upstream {
     }
 
     /// Ends a session, as far as the server lets itself be told.
-    pub async fn close(&self, permit: &Permit, session: &Session, deadline: Deadline) -> Result<(), Error> {
+    pub async fn close(
+        &self,
+        permit: &Permit,
+        session: &Session,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
         if !session.has_id() {
             return Ok(());
         }
         let headers = session.headers();
-        let inbound =
-            self.send(permit, Method::DELETE, headers, Bytes::new(), &Effect::Read, deadline).await?;
+        let inbound = self
+            .send(
+                permit,
+                Method::DELETE,
+                headers,
+                Bytes::new(),
+                &Effect::Read,
+                deadline,
+            )
+            .await?;
         let _ = inbound.body.collect(4096).await;
         Ok(())
     }
@@ -115,7 +134,16 @@ impl Upstream {
         deadline: Deadline,
     ) -> Result<Option<Messages>, Error> {
         let headers = session.headers();
-        let inbound = self.send(permit, Method::GET, headers, Bytes::new(), &Effect::Read, deadline).await?;
+        let inbound = self
+            .send(
+                permit,
+                Method::GET,
+                headers,
+                Bytes::new(),
+                &Effect::Read,
+                deadline,
+            )
+            .await?;
         answer::read_listening(permit, inbound)
     }
 
@@ -135,7 +163,8 @@ impl Upstream {
         }
         let (id, _) = self.initialize(permit, &session.hello, deadline).await?;
         *session.id.lock().unwrap_or_else(PoisonError::into_inner) = id;
-        let ready = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        let ready =
+            Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         self.tell(permit, session, ready, deadline).await?;
         session.epoch.fetch_add(1, Ordering::AcqRel);
         Ok(())
@@ -150,7 +179,9 @@ impl Upstream {
         let id = self.next_id();
         let body = hello.request(id);
         let headers = HeaderMap::with_capacity(4);
-        let inbound = self.send(permit, Method::POST, headers, body, &Effect::Read, deadline).await?;
+        let inbound = self
+            .send(permit, Method::POST, headers, body, &Effect::Read, deadline)
+            .await?;
         let session_id = session_id(permit, &inbound.headers)?;
         match answer::read_for(permit, id, inbound).await? {
             Answer::Whole(message) => Ok((session_id, message)),
@@ -165,7 +196,10 @@ fn session_id(permit: &Permit, headers: &HeaderMap) -> Result<Option<HeaderValue
     };
     let bytes = id.as_bytes();
     // MCP 2025-11-25, session management: visible ASCII only.
-    if bytes.is_empty() || bytes.len() > ID_BYTES || !bytes.iter().all(|byte| (0x21..=0x7e).contains(byte)) {
+    if bytes.is_empty()
+        || bytes.len() > ID_BYTES
+        || !bytes.iter().all(|byte| (0x21..=0x7e).contains(byte))
+    {
         return Err(Error::Malformed {
             server: permit.server().name.clone(),
             reason: "a session id that is not visible ASCII".to_owned(),

@@ -73,15 +73,21 @@ impl Messages {
             if self.done {
                 return Ok(false);
             }
-            let chunk = self.body.next_ready().await.map_err(|source| Error::Egress {
-                server: self.server(),
-                source,
-                destination: None,
-            })?;
+            let chunk = self
+                .body
+                .next_ready()
+                .await
+                .map_err(|source| Error::Egress {
+                    server: self.server(),
+                    source,
+                    destination: None,
+                })?;
             let Some(chunk) = chunk else {
                 self.done = true;
                 if self.awaited.is_some() {
-                    return Err(Error::NoAnswer { server: self.server() });
+                    return Err(Error::NoAnswer {
+                        server: self.server(),
+                    });
                 }
                 continue;
             };
@@ -104,7 +110,9 @@ impl Messages {
                 }
             }
         }
-        Err(Error::NoAnswer { server: self.server() })
+        Err(Error::NoAnswer {
+            server: self.server(),
+        })
     }
 
     fn read(&mut self, chunk: Bytes) -> Result<(), Error> {
@@ -120,7 +128,10 @@ impl Messages {
     }
 
     fn item(&self, text: Bytes) -> Result<Item, Error> {
-        let malformed = |reason: String| Error::Malformed { server: self.server(), reason };
+        let malformed = |reason: String| Error::Malformed {
+            server: self.server(),
+            reason,
+        };
         let envelope = Envelope::upstream(&text)
             .map_err(|refusal| malformed(refusal.detail.unwrap_or(refusal.public)))?;
         Ok(match (envelope.kind, self.awaited) {
@@ -139,14 +150,20 @@ impl Messages {
                 &envelope,
                 &text,
             )?),
-            (Kind::Response, None) => return Err(Error::WrongId { server: self.server() }),
+            (Kind::Response, None) => {
+                return Err(Error::WrongId {
+                    server: self.server(),
+                });
+            }
         })
     }
 
     /// Takes an item; whatever comes with the answer and after it makes the answer doubtful.
     fn accept(&mut self, item: Item) -> Result<(), Error> {
         if self.done {
-            return Err(Error::ExtraAnswer { server: self.server() });
+            return Err(Error::ExtraAnswer {
+                server: self.server(),
+            });
         }
         self.done = matches!(item, Item::Answer(_));
         self.ready.push_back(item);

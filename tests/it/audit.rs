@@ -133,6 +133,24 @@ async fn sixty_four_tasks_share_syncs_and_lose_nothing() {
 }
 
 #[tokio::test]
+async fn what_waits_goes_to_the_disk_with_the_next_durable_record_in_one_sync() {
+    let (_dir, folder) = folder();
+    let mut options = Options::new(&folder);
+    options.linger = Duration::from_secs(3_600);
+    let metrics = Metrics::new();
+    let journal = Journal::open(options, Arc::new(Fixed), &metrics).expect("a new folder");
+    for _ in 0..63 {
+        let _recorded = journal.queue(record("read")).expect("queued");
+    }
+    assert!(metrics.render().contains("tollgate_audit_queue_depth 63\n"));
+    let _recorded = journal.intent(record("call")).await.expect("kept");
+    assert_eq!(head(&folder).seq, 64);
+    let text = metrics.render();
+    assert!(text.contains("tollgate_audit_syncs_total 1\n"), "{text}");
+    assert!(text.contains("tollgate_audit_queue_depth 0\n"), "{text}");
+}
+
+#[tokio::test]
 async fn a_read_reaches_the_disk_by_itself() {
     let (_dir, folder) = folder();
     let journal = open(Options::new(&folder)).expect("a new folder");
@@ -165,6 +183,9 @@ async fn a_closed_journal_has_written_everything_and_takes_nothing_more() {
     );
     assert!(journal.queue(record("late")).is_err());
     assert!(journal.admit_read().is_err());
+    journal.close().await.expect("closed already");
+    let next = open(Options::new(&folder)).expect("the folder is free");
+    assert_eq!(next.health().head.seq, 10);
 }
 
 #[tokio::test]
@@ -212,7 +233,6 @@ async fn files_are_followed_by_the_next_one_before_they_grow_too_large() {
 async fn a_full_queue_refuses_and_never_blocks() {
     let (_dir, folder) = folder();
     let mut options = Options::new(&folder);
-    options.queue_records = 4;
     options.queue_bytes = 1_000;
     let journal = open(options.clone()).expect("a new folder");
     let large = Record {

@@ -197,7 +197,7 @@ fn tools(folder: &Path) -> Vec<String> {
     let name = |record: &serde_json::Value| {
         record["tool"]
             .as_str()
-            .or(record["method"].as_str())
+            .or_else(|| record["method"].as_str())
             .map(str::to_owned)
     };
     records(folder).iter().filter_map(name).collect()
@@ -223,7 +223,6 @@ fn a_file_that_cannot_grow_stops_side_effects_until_it_can() {
         .status();
     assert!(raised.expect("util-linux").success());
     recover(&mut told);
-    drop(told.orders.flush());
     drop(told);
     let found = tools(&folder);
     // The refused record was kept after all, and the gap is told behind it.
@@ -237,20 +236,38 @@ fn a_file_that_cannot_grow_stops_side_effects_until_it_can() {
     head(&folder);
 }
 
+/// A disk of 32 KiB, for as long as the value lives.
+struct Disk<'a>(&'a Path);
+
+impl<'a> Disk<'a> {
+    fn mount(at: &'a Path) -> Option<Self> {
+        fs::create_dir(at).expect("ours");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=32k,mode=0700", "tmpfs"])
+            .arg(at)
+            .stderr(Stdio::null())
+            .status();
+        mounted
+            .is_ok_and(|status| status.success())
+            .then_some(Self(at))
+    }
+}
+
+impl Drop for Disk<'_> {
+    fn drop(&mut self) {
+        // Lazily, since a child may still be ending.
+        drop(Command::new("umount").arg("-l").arg(self.0).status());
+    }
+}
+
 #[test]
 fn a_full_disk_stops_side_effects_until_there_is_room() {
     let (dir, _) = folder();
     let disk = dir.path().join("disk");
-    fs::create_dir(&disk).expect("ours");
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=32k,mode=0700", "tmpfs"])
-        .arg(&disk)
-        .stderr(Stdio::null())
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
+    let Some(_disk) = Disk::mount(&disk) else {
         // Mounting takes privileges that not every machine gives; the limit above exercises the same path.
         return;
-    }
+    };
     let folder = disk.join("audit");
     let ballast = disk.join("ballast");
     let mut told = Told::start(r#"exec "$@""#, &folder);
@@ -267,8 +284,6 @@ fn a_full_disk_stops_side_effects_until_there_is_room() {
     drop(told);
     let found = tools(&folder);
     let head = head(&folder);
-    let unmounted = Command::new("umount").arg("-l").arg(&disk).status();
-    assert!(unmounted.expect("the counterpart of mount").success());
     assert_eq!(found[0], "first");
     assert_eq!(found[1..=kept.len()], kept);
     assert_eq!(found[kept.len() + 2], "audit.recovered");

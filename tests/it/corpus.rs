@@ -66,7 +66,7 @@ fn mismatches(mut cases: BTreeMap<String, Case>, verdicts: &[u8]) -> Vec<String>
         .split(|&byte| byte == b'\n')
         .filter(|line| !line.is_empty())
     {
-        let got: Verdict = serde_json::from_slice(line).unwrap();
+        let got: Verdict = serde_json::from_slice(line).expect("a verdict");
         let case = cases.remove(&got.id).expect("a verdict belongs to a case");
         if got.verdict != case.expect && Some(&got.verdict) != case.also_ok.as_ref() {
             wrong.push(format!(
@@ -114,16 +114,17 @@ fn run(input: &str) -> (Option<i32>, Vec<u8>, String) {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
+        .expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("it was piped");
     let input = input.to_owned();
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
+    let output = child.wait_with_output().expect("it ends");
+    let written = writer.join().expect("the writer ends");
+    written.expect("every case is read");
     (
         output.status.code(),
         output.stdout,
-        String::from_utf8(output.stderr).unwrap(),
+        String::from_utf8(output.stderr).expect("text"),
     )
 }
 

@@ -1,7 +1,24 @@
 //! One binary for every integration test.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on stops where it stands"
+)]
 
 mod audit;
 mod audit_faults;
 mod corpus;
+mod corpus_egress;
+mod demo;
+mod egress;
+mod explain;
 mod layers;
 mod policy;
+/// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
+#[path = "../support"]
+mod support {
+    pub(crate) mod certs;
+    pub(crate) mod dialer;
+    pub(crate) mod nameserver;
+    pub(crate) mod permit;
+    pub(crate) mod upstream;
+}

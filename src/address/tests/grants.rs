@@ -60,9 +60,10 @@ fn a_grant_may_say_where_its_host_is() {
 
     let mut fixed = grant("jira.corp.example", 443);
     fixed.address = Some(ip("127.0.0.5"));
-    let judged = with(vec![fixed])
-        .before_resolving(&leg(), &target("https://jira.corp.example/"))
-        .unwrap();
+    let fixed = with(vec![fixed]);
+    let url = target("https://jira.corp.example/");
+    assert!(fixed.judge(&leg(), &url, &[ip("127.0.0.6")]).is_err());
+    let judged = fixed.before_resolving(&leg(), &url).unwrap();
     assert_eq!(sockets(&judged.unwrap()), ["127.0.0.5:443"]);
 }
 
@@ -77,7 +78,13 @@ fn a_name_leads_to_this_machine_only_where_its_grant_says_so() {
             .rule,
         "loopback"
     );
-    assert!(plain.judge(&leg(), &url, &[ip("0.0.0.0")]).is_err());
+    let blocked = plain.judge(&leg(), &url, &[ip("0.0.0.0")]).unwrap_err();
+    assert!(
+        blocked
+            .reason
+            .ends_with("but a name that leads to this machine needs its addresses listed there"),
+        "{blocked}"
+    );
     let mut stated = grant("jira.corp.example", 443);
     stated.addresses = vec![net("127.0.0.0/8")];
     assert!(

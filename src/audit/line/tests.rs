@@ -1,4 +1,4 @@
-use std::{sync::Arc, time::UNIX_EPOCH};
+use std::{collections::BTreeSet, sync::Arc, time::UNIX_EPOCH};
 
 use super::*;
 use crate::{
@@ -20,8 +20,8 @@ fn record() -> Record {
     record
 }
 
-#[test]
-fn a_full_record_has_every_field_in_its_place() {
+/// Every field is set.
+fn full() -> Record {
     let mut record = record().ended(OutcomeKind::Refused, Some(Code::AddressBlocked));
     record.subject = Some(Arc::new(Subject {
         tenant: "default".into(),
@@ -55,8 +55,13 @@ fn a_full_record_has_every_field_in_its_place() {
     record.took = Some(Duration::from_nanos(12_034_567));
     record.took_upstream = Some(Duration::from_micros(999));
     record.request_id = Some(Uuid::from_u128(2));
+    record
+}
+
+#[test]
+fn a_full_record_has_every_field_in_its_place() {
     assert_eq!(
-        text(&record),
+        text(&full()),
         concat!(
             r#"{"id":"01900000-0000-7000-8000-000000000001","time":"2026-11-29T22:00:00.000042Z","#,
             r#""kind":"call","phase":"outcome","outcome":"refused","code":"egress.address_blocked","#,
@@ -130,4 +135,60 @@ fn a_time_that_cannot_be_written_does_not_lose_the_record() {
     let mut record = record();
     record.time = UNIX_EPOCH + Duration::from_secs(1 << 60);
     assert!(text(&record).contains(r#""time":"1970-01-01T00:00:00.000000Z""#));
+}
+
+/// The schema is what audit consumers program against: same members, same order, same words.
+#[test]
+fn the_schema_names_every_member_in_order() {
+    let schema = include_str!("../../../deploy/audit.schema.json");
+    let parsed: serde_json::Value = serde_json::from_str(schema).expect("JSON");
+    let record: serde_json::Value = serde_json::from_str(&text(&full())).expect("JSON");
+    let chained = ["seq", "prev", "hash"];
+    let members: BTreeSet<_> = record
+        .as_object()
+        .expect("an object")
+        .keys()
+        .map(String::as_str)
+        .chain(chained)
+        .collect();
+    let named = |schema: &serde_json::Value| -> BTreeSet<String> {
+        let properties = schema["properties"].as_object().expect("properties");
+        properties.keys().cloned().collect()
+    };
+    assert!(named(&parsed).iter().map(String::as_str).eq(members));
+    for inner in ["target", "args", "result", "ms"] {
+        let members = record[inner]
+            .as_object()
+            .expect("an object")
+            .keys()
+            .cloned();
+        assert_eq!(
+            named(&parsed["properties"][inner]),
+            members.collect(),
+            "{inner}"
+        );
+    }
+    let line = text(&full());
+    let mut places: Vec<_> = named(&parsed)
+        .into_iter()
+        .filter(|member| !chained.contains(&&**member))
+        .map(|member| {
+            let here = line.find(&format!("\"{member}\":")).expect("in the record");
+            (
+                here,
+                schema
+                    .find(&format!("\n    \"{member}\": {{"))
+                    .expect("in the schema"),
+            )
+        })
+        .collect();
+    places.sort_unstable();
+    assert!(places.is_sorted_by_key(|(_, schema)| *schema));
+    assert!(
+        parsed["properties"]["kind"]["enum"]
+            .as_array()
+            .expect("words")
+            .iter()
+            .eq(Kind::ALL.map(Kind::as_str))
+    );
 }

@@ -41,6 +41,14 @@ impl Entry {
         }
     }
 
+    /// The private grant that it is, if it is one.
+    pub(super) fn grant(&self) -> Option<&Grant> {
+        match self {
+            Self::Private(grant) => Some(grant),
+            _ => None,
+        }
+    }
+
     /// Whether the entry lets `target` be asked for.
     pub(super) fn covers(&self, target: &Target) -> bool {
         let on = |port: &Option<u16>| {

@@ -8,11 +8,14 @@ use serde::Serialize;
 use super::{
     allow::Entry,
     line::{self, Input, Line, Setup},
+    policy::Policy,
+    report::{self, Decision},
 };
 use crate::{
-    address::{Grant, Judged, Leg, Nat64Prefix, Rules, Target},
-    egress::{self, Error},
+    address::{Leg, Nat64Prefix, Rules, Target},
+    egress,
     refusal::Code,
+    subject::Subject,
 };
 
 /// What a line says of one case.
@@ -21,7 +24,7 @@ struct Verdict {
     id: String,
     verdict: &'static str,
     code: Option<&'static str>,
-    rule: Option<String>,
+    rule: String,
     addresses: Vec<String>,
     reason: String,
 }
@@ -38,13 +41,23 @@ pub fn batch(
     out: &mut impl Write,
     faults: &mut impl Write,
 ) -> io::Result<bool> {
+    batch_under(None, cases, out, faults)
+}
+
+/// The same; cases without an allowlist are judged as calls of a caller under a policy.
+pub(super) fn batch_under(
+    policy: Option<(&Policy, &Subject)>,
+    cases: impl BufRead,
+    out: &mut impl Write,
+    faults: &mut impl Write,
+) -> io::Result<bool> {
     let mut every = true;
     for (index, text) in cases.split(b'\n').enumerate() {
         let text = text?;
         if text.trim_ascii().is_empty() {
             continue;
         }
-        match line::read(&text).and_then(judge) {
+        match line::read(&text).and_then(|line| judge(line, policy)) {
             Ok(verdict) => {
                 serde_json::to_writer(&mut *out, &verdict)?;
                 out.write_all(b"\n")?;
@@ -59,7 +72,7 @@ pub fn batch(
     Ok(every)
 }
 
-fn judge(line: Line) -> Result<Verdict, String> {
+fn judge(line: Line, policy: Option<(&Policy, &Subject)>) -> Result<Verdict, String> {
     let Line {
         id,
         input,
@@ -67,13 +80,17 @@ fn judge(line: Line) -> Result<Verdict, String> {
         allowlist,
         ..
     } = line;
-    let allowlist =
-        allowlist.ok_or("no `allowlist`; say what may be reached, for example [\"*\"]")?;
-    let entries = allowlist
-        .iter()
-        .map(|text| Entry::read(text).map_err(|fault| format!("allowlist: {fault}")))
-        .collect::<Result<Vec<_>, _>>()?;
-    let rules = rules(&setup, &entries)?;
+    let gate = match (allowlist, policy) {
+        (Some(entries), _) => Gate::Entries(read_entries(&entries)?),
+        (None, Some((policy, subject))) => Gate::Policy(policy, subject),
+        (None, None) => {
+            return Err(
+                "no `allowlist`; say what may be reached, or name a folder with --policy"
+                    .to_owned(),
+            );
+        }
+    };
+    let rules = rules(&setup, &gate)?;
     let target = match &input {
         Input::Url(url) => Target::from_operator(url),
         Input::Connect(authority) => Target::from_authority(authority),
@@ -81,99 +98,91 @@ fn judge(line: Line) -> Result<Verdict, String> {
     let target = match target {
         Ok(target) => target,
         Err(malformed) => {
-            return Ok(refused(
-                id,
-                malformed.code(),
-                "malformed",
-                malformed.to_string(),
-            ));
+            let reason = malformed.to_string();
+            let refused = Decision::refuse("url", malformed.code(), "malformed", reason);
+            return Ok(Verdict::new(id, refused, Vec::new()));
         }
     };
-    if !entries.iter().any(|entry| entry.covers(&target)) {
-        let reason = format!(
-            "no entry of the allowlist covers {target} at port {}",
-            target.port()
-        );
-        return Ok(refused(id, Code::HostNotAllowed, "allowlist", reason));
-    }
-    let located = egress::locate(&rules, &Leg::Proxy, &target, &setup)
+    let leg = match gate.leg(&target) {
+        Ok(leg) => leg,
+        Err(refused) => return Ok(Verdict::new(id, refused, Vec::new())),
+    };
+    let located = egress::locate(&rules, &leg, &target, &setup)
         .now_or_never()
         .expect("a case's answers are at hand");
-    Ok(match located {
-        Ok(judged) => allowed(id, &judged),
-        Err(error) => failed(id, &error),
-    })
-}
-
-fn rules(setup: &Setup, entries: &[Entry]) -> Result<Rules, String> {
-    let prefixes = setup
-        .nat64_prefixes
-        .iter()
-        .map(|net| Nat64Prefix::new(*net));
-    Ok(Rules {
-        grants: entries.iter().filter_map(private).collect(),
-        nat64: prefixes.collect::<Result<_, _>>()?,
-        fake_ip: setup.fake_ip_ranges.clone(),
-        own_addresses: setup.local_ips.clone(),
-        own_listeners: setup.self_listen.clone(),
-        kubernetes: None,
-    })
-}
-
-fn private(entry: &Entry) -> Option<Grant> {
-    match entry {
-        Entry::Private(grant) => Some(grant.clone()),
-        _ => None,
-    }
-}
-
-fn allowed(id: String, judged: &Judged) -> Verdict {
-    let addresses = judged
-        .addresses
-        .iter()
-        .map(|address| address.socket().ip().to_string());
-    let (rule, reason) = match (&judged.grant, judged.pinned) {
-        (Some(grant), _) => (grant.to_string(), format!("`{grant}` opens it")),
-        (None, true) => ("public".to_owned(), "every address is public".to_owned()),
-        (None, false) => (
-            "fake-ip".to_owned(),
-            "fake_ip_ranges lets an address pass that cannot be judged".to_owned(),
+    let (decision, addresses) = match &located {
+        Ok(judged) => (
+            report::passed("addresses", judged),
+            report::addresses(judged),
+        ),
+        Err(error) => (
+            report::failed("addresses", error),
+            report::blocked(error).into_iter().collect(),
         ),
     };
-    Verdict {
-        id,
-        verdict: "allow",
-        code: None,
-        rule: Some(rule),
-        addresses: addresses.collect(),
-        reason,
+    let addresses = addresses.iter().map(ToString::to_string).collect();
+    Ok(Verdict::new(id, decision, addresses))
+}
+
+/// What decides whether a destination may be asked for at all.
+enum Gate<'a> {
+    /// The case's own allowlist.
+    Entries(Vec<Entry>),
+    /// A policy folder and a caller.
+    Policy(&'a Policy, &'a Subject),
+}
+
+impl Gate<'_> {
+    fn leg(&self, target: &Target) -> Result<Leg, Decision> {
+        match self {
+            Self::Entries(entries) if entries.iter().any(|entry| entry.covers(target)) => {
+                Ok(Leg::Proxy)
+            }
+            Self::Entries(_) => {
+                let reason = format!("no entry of the allowlist covers {target}");
+                Err(Decision::refuse(
+                    "access",
+                    Code::HostNotAllowed,
+                    "allowlist",
+                    reason,
+                ))
+            }
+            Self::Policy(policy, subject) => policy.leg(subject, target),
+        }
     }
 }
 
-fn failed(id: String, error: &Error) -> Verdict {
-    let (rule, address) = match error {
-        Error::Blocked(blocked) => (blocked.rule, blocked.address),
-        _ => ("dns", None),
-    };
-    let mut verdict = refused(id, error.code(), rule, error.to_string());
-    verdict
-        .addresses
-        .extend(address.map(|address| address.to_string()));
-    verdict
+fn read_entries(entries: &[String]) -> Result<Vec<Entry>, String> {
+    let read = |text: &String| Entry::read(text).map_err(|fault| format!("allowlist: {fault}"));
+    entries.iter().map(read).collect()
 }
 
-/// A refusal; only policy's own count as denied, the rest is malformed or unavailable.
-fn refused(id: String, code: Code, rule: &str, reason: String) -> Verdict {
-    let denied = matches!(
-        code,
-        Code::NameBlocked | Code::AddressBlocked | Code::HostNotAllowed
-    );
-    Verdict {
-        id,
-        verdict: if denied { "deny" } else { "error" },
-        code: Some(code.as_str()),
-        rule: Some(rule.to_owned()),
-        addresses: Vec::new(),
-        reason,
+fn rules(setup: &Setup, gate: &Gate<'_>) -> Result<Rules, String> {
+    let mut rules = match gate {
+        Gate::Entries(entries) => Rules {
+            grants: entries.iter().filter_map(Entry::grant).cloned().collect(),
+            ..Rules::default()
+        },
+        Gate::Policy(policy, _) => policy.rules().clone(),
+    };
+    for net in &setup.nat64_prefixes {
+        rules.nat64.push(Nat64Prefix::new(*net)?);
+    }
+    rules.fake_ip.extend(&setup.fake_ip_ranges);
+    rules.own_addresses.extend(&setup.local_ips);
+    rules.own_listeners.extend(&setup.self_listen);
+    Ok(rules)
+}
+
+impl Verdict {
+    fn new(id: String, decision: Decision, addresses: Vec<String>) -> Self {
+        Self {
+            id,
+            verdict: decision.verdict,
+            code: decision.code,
+            rule: decision.rule,
+            addresses,
+            reason: decision.reason,
+        }
     }
 }

@@ -1,15 +1,16 @@
 //! The resolver over real name servers, asked directly: no hosts file, no search list.
 
 mod answer;
+mod settings;
 
 use std::{
     collections::HashMap,
     net::SocketAddr,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use futures_util::future::{BoxFuture, Either, select};
+use futures_util::future::{BoxFuture, Either, FutureExt as _, Shared, WeakShared, select};
 use hickory_proto::rr::{Name as DnsName, RecordType};
 use hickory_resolver::{
     TokioResolver,
@@ -17,96 +18,31 @@ use hickory_resolver::{
         NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts, ServerOrderingStrategy,
     },
     net::{DnsError, NetError, runtime::TokioRuntimeProvider},
-    system_conf,
 };
 use tokio::time::{Instant, timeout_at};
 
 use self::answer::{Found, combine, follow};
+pub use self::settings::{DnsSettings, DnsSetupError, Patience, Zone};
 use super::{Answer, Resolve, ResolveError};
 use crate::address::Name;
 
 /// The most names remembered.
 const CACHE: usize = 1024;
 
-/// Which name servers to ask.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DnsSettings {
-    /// Servers for every name that no zone covers.
-    pub servers: Vec<SocketAddr>,
-    /// Suffixes with servers of their own; the longest that fits wins.
-    pub zones: Vec<Zone>,
-    /// How long to wait.
-    pub patience: Patience,
-}
-
-/// A suffix and the servers that answer for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Zone {
-    /// For example `corp.example`; it covers itself and every name below.
-    pub suffix: String,
-    /// Who is asked.
-    pub servers: Vec<SocketAddr>,
-}
-
-/// How long a lookup may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// Both families together.
-    pub whole: Duration,
-    /// One family, once the other has an answer.
-    pub behind: Duration,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self {
-            whole: Duration::from_secs(5),
-            behind: Duration::from_secs(1),
-        }
-    }
-}
-
-/// A resolver that cannot be built.
-#[derive(Debug, thiserror::Error)]
-pub enum DnsSetupError {
-    /// `/etc/resolv.conf` cannot be used.
-    #[error("/etc/resolv.conf names no usable name server; set `[dns] servers`")]
-    System(#[source] NetError),
-    /// There is nobody to ask.
-    #[error("no name server for `{0}`; set `[dns] servers`")]
-    NoServers(String),
-    /// The settings do not fit together.
-    #[error("the resolver for `{zone}` cannot be built")]
-    Build {
-        /// The zone, or `.`.
-        zone: String,
-        /// Why.
-        source: NetError,
-    },
-}
-
-impl DnsSettings {
-    /// The name servers of `/etc/resolv.conf`, on port 53; its search list and options are ignored.
-    pub fn from_system() -> Result<Self, DnsSetupError> {
-        let (config, _) = system_conf::read_system_conf().map_err(DnsSetupError::System)?;
-        Ok(Self {
-            servers: config
-                .name_servers()
-                .iter()
-                .map(|server| (server.ip, 53).into())
-                .collect(),
-            ..Self::default()
-        })
-    }
-}
-
 /// The real resolver; one for each worker thread, made inside its runtime.
-pub struct Dns {
+pub struct Dns(Arc<Inner>);
+
+struct Inner {
     everything: TokioResolver,
     zones: Vec<(String, TokioResolver)>,
     patience: Patience,
     cache: Mutex<HashMap<Name, Remembered>>,
+    /// Lookups under way: whoever asks for the same name meanwhile waits for the same answer.
+    asking: Mutex<HashMap<Name, UnderWay>>,
 }
+
+/// A lookup, as long as somebody waits for it.
+struct UnderWay(WeakShared<BoxFuture<'static, Result<Answer, ResolveError>>>);
 
 struct Remembered {
     until: Instant,
@@ -115,6 +51,10 @@ struct Remembered {
 
 impl Dns {
     /// A resolver with an empty cache.
+    ///
+    /// # Errors
+    ///
+    /// [`DnsSetupError`] where a zone, or everything else, has no name server.
     pub fn new(settings: &DnsSettings) -> Result<Self, DnsSetupError> {
         let mut zones = settings
             .zones
@@ -126,12 +66,45 @@ impl Dns {
             })
             .collect::<Result<Vec<_>, _>>()?;
         zones.sort_by_key(|(suffix, _)| std::cmp::Reverse(suffix.len()));
-        Ok(Self {
+        Ok(Self(Arc::new(Inner {
             everything: build(".", &settings.servers, settings.patience)?,
             zones,
             patience: settings.patience,
             cache: Mutex::default(),
-        })
+            asking: Mutex::default(),
+        })))
+    }
+}
+
+impl Resolve for Dns {
+    fn resolve<'a>(&'a self, name: &'a Name) -> BoxFuture<'a, Result<Answer, ResolveError>> {
+        match self.0.remembered(name) {
+            Some(answer) => Box::pin(std::future::ready(answer)),
+            None => Box::pin(self.0.clone().join(name)),
+        }
+    }
+}
+
+impl Inner {
+    /// The lookup of `name` that is under way, else a new one. One that nobody waits for any more ends with its last
+    /// waiter.
+    fn join(
+        self: Arc<Self>,
+        name: &Name,
+    ) -> Shared<BoxFuture<'static, Result<Answer, ResolveError>>> {
+        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lookup) = asking.get(name).and_then(|lookup| lookup.0.upgrade()) {
+            return lookup;
+        }
+        let (this, asked) = (self.clone(), name.clone());
+        let lookup = async move { this.ask(&asked).await }.boxed().shared();
+        asking.retain(|_, lookup| lookup.0.upgrade().is_some());
+        asking.extend(
+            lookup
+                .downgrade()
+                .map(|weak| (name.clone(), UnderWay(weak))),
+        );
+        lookup
     }
 
     fn servers_for(&self, name: &Name) -> &TokioResolver {
@@ -185,15 +158,6 @@ impl Dns {
             self.remember(name, &answer, ttl);
         }
         answer
-    }
-}
-
-impl Resolve for Dns {
-    fn resolve<'a>(&'a self, name: &'a Name) -> BoxFuture<'a, Result<Answer, ResolveError>> {
-        match self.remembered(name) {
-            Some(answer) => Box::pin(std::future::ready(answer)),
-            None => Box::pin(self.ask(name)),
-        }
     }
 }
 
@@ -265,5 +229,43 @@ async fn family(resolver: &TokioResolver, question: &DnsName, records: RecordTyp
             }
             Found::Failed
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::{Host, Target};
+
+    fn name(text: &str) -> Name {
+        let target = Target::from_operator(&format!("https://{text}/")).unwrap();
+        let Host::Name(name) = target.host() else {
+            panic!("a name")
+        };
+        name.clone()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn memory_ends_with_its_time_and_is_bounded() {
+        let dns = Dns::new(&DnsSettings {
+            servers: vec![([127, 0, 0, 1], 9).into()],
+            ..DnsSettings::default()
+        })
+        .unwrap();
+        let gone = Err(ResolveError::NoName(name("a.test")));
+        dns.0
+            .remember(&name("a.test"), &gone, Duration::from_secs(5));
+        tokio::time::advance(Duration::from_secs(4)).await;
+        assert_eq!(dns.0.remembered(&name("a.test")), Some(gone.clone()));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(dns.0.remembered(&name("a.test")), None);
+        for number in 0..=CACHE {
+            dns.0.remember(
+                &name(&format!("a{number}.test")),
+                &gone,
+                Duration::from_secs(60),
+            );
+        }
+        assert_eq!(dns.0.cache.lock().unwrap().len(), CACHE);
     }
 }

@@ -5,7 +5,7 @@ use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 use bytes::Bytes;
 use http::{
     HeaderMap, Request, Response, StatusCode,
-    header::{CONTENT_ENCODING, CONTENT_LENGTH, LOCATION},
+    header::{CONTENT_ENCODING, CONTENT_LENGTH, LOCATION, TRANSFER_ENCODING},
 };
 use http_body::Body as _;
 use http_body_util::Full;
@@ -37,7 +37,7 @@ pub(super) struct Call<'a> {
 
 /// Why there is no head of an answer.
 pub(super) enum Stopped {
-    Unsent(Box<Request<Full<Bytes>>>),
+    Unsent(Box<Request<Full<Bytes>>>, hyper::Error),
     Failed(Error),
 }
 
@@ -98,7 +98,7 @@ impl Call<'_> {
             .exchange(request, self.deadline.phase(limit))
             .await
             .map_err(|broken| match broken {
-                Broken::Unsent(request) => Stopped::Unsent(request),
+                Broken::Unsent(request, source) => Stopped::Unsent(request, source),
                 Broken::Lost(source) => Stopped::Failed(self.broken(source)),
                 Broken::Late if self.deadline.passed() => {
                     Stopped::Failed(Error::CallTimeout { host: self.host() })
@@ -144,10 +144,12 @@ impl Call<'_> {
                 limit: cap,
             });
         }
-        let decoder = Decoder::of(&head.headers, cap).map_err(|coding| Error::Coding {
+        let coding = |coding| Error::Coding {
             host: self.host(),
             coding,
-        })?;
+        };
+        only_chunked(&head.headers).map_err(coding)?;
+        let decoder = Decoder::of(&head.headers, cap).map_err(coding)?;
         if decoder.is_some() {
             head.headers.remove(CONTENT_ENCODING);
             head.headers.remove(CONTENT_LENGTH);
@@ -187,7 +189,7 @@ impl Call<'_> {
     fn dial_error(&self, source: DialError, limit: Duration) -> Error {
         match source {
             DialError::TimedOut { .. } => self.connect_timeout(limit),
-            DialError::Failed { .. } => Error::Connect {
+            DialError::Failed { .. } | DialError::Closed(_) => Error::Connect {
                 host: self.host(),
                 source,
             },
@@ -207,5 +209,17 @@ impl Call<'_> {
 
     fn host(&self) -> Arc<str> {
         self.destination.host.clone()
+    }
+}
+
+/// A transfer coding beside `chunked` would reach us undone (RFC 9112, section 6.1); the error is its text.
+fn only_chunked(headers: &HeaderMap) -> Result<(), String> {
+    let mut values = headers.get_all(TRANSFER_ENCODING).iter();
+    match values.find(|value| !value.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+        None => Ok(()),
+        Some(other) => Err(String::from_utf8_lossy(other.as_bytes())
+            .chars()
+            .take(64)
+            .collect()),
     }
 }

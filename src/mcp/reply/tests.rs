@@ -85,7 +85,7 @@ fn the_status_depends_on_the_era_where_the_protocols_differ() {
         (Code::ToolUnknown, 200, 200),
         (Code::SessionUnknown, 404, 404),
         (Code::HeaderMismatch, 400, 400),
-        (Code::RecordUnavailable, 503, 503),
+        (Code::BodyTooLarge, 413, 413),
     ] {
         assert_eq!(status(Era::Modern, code).as_u16(), modern, "{code:?}");
         assert_eq!(status(Era::Legacy, code).as_u16(), legacy, "{code:?}");

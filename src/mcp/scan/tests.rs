@@ -168,6 +168,24 @@ fn unescape_decodes_pairs_and_replaces_halves() {
     );
 }
 
+#[test]
+fn long_strings_end_where_they_end() {
+    for length in 0..200 {
+        let plain = "x\u{e9}".repeat(length);
+        assert_eq!(strict(&format!("\"{plain}\"")), Ok(()), "{length}");
+        assert_eq!(
+            strict(&format!("[\"{plain}\\\"{plain}\",1]")),
+            Ok(()),
+            "{length}"
+        );
+        for broken in ["\u{1f}", "\n", "\\x", "\"x"] {
+            let text = format!("\"{plain}{broken}{plain}\"");
+            assert!(strict(&text).is_err(), "{length} {broken:?}");
+        }
+        assert!(strict(&format!("\"{plain}")).is_err(), "{length}");
+    }
+}
+
 fn json_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

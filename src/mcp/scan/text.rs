@@ -40,30 +40,52 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<StringEnd, (usize
 }
 
 /// The first byte from `at` on that is a quote, a backslash or a control character, or the end.
-fn plain_end(bytes: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const TOPS: u64 = 0x8080_8080_8080_8080;
-    // Eight bytes at a time: a byte below n borrows into its own top bit, which bytes from 0x80 up must not count for.
-    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*chunk);
-        let zero = |x: u64| x.wrapping_sub(ONES) & !x;
-        let control = word.wrapping_sub(ONES * 0x20) & !word;
-        let quote = zero(word ^ (ONES * u64::from(b'"')));
-        let backslash = zero(word ^ (ONES * u64::from(b'\\')));
-        let found = (control | quote | backslash) & TOPS;
-        if found != 0 {
-            // Borrows spoil only bytes above the first hit, so the lowest one is exact.
-            return at + (found.trailing_zeros() / 8) as usize;
+///
+/// Most strings are short: their first 32 bytes are looked at in words. Only then do blocks, which cost more to begin
+/// with and a third for each byte, take over.
+fn plain_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start;
+    while let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        if let Some(found) = stop_in_word(u64::from_le_bytes(*word)) {
+            return at + found;
         }
         at += 8;
+        if at == start + BLOCK {
+            let blocks = bytes[at..].as_chunks::<BLOCK>().0;
+            at += blocks.iter().take_while(|block| is_plain(block)).count() * BLOCK;
+        }
     }
-    while bytes
-        .get(at)
-        .is_some_and(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20))
-    {
-        at += 1;
-    }
-    at
+    let rest = &bytes[at..];
+    at + rest
+        .iter()
+        .position(|byte| stops(*byte))
+        .unwrap_or(rest.len())
+}
+
+/// What vector instructions look at together.
+const BLOCK: usize = 32;
+
+/// Whether it ends a run of plain text. Written without a pattern, which would branch.
+fn stops(byte: u8) -> bool {
+    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+}
+
+/// Without a branch inside, this compiles to vector instructions.
+fn is_plain(block: &[u8; BLOCK]) -> bool {
+    !block.iter().fold(false, |found, byte| found | stops(*byte))
+}
+
+/// The first byte of a little-endian word that [`stops`]. A byte below n borrows into its own top bit, which bytes
+/// from 0x80 up must not count for; borrows spoil only bytes above the first hit.
+fn stop_in_word(word: u64) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    let quote = zero(word ^ (ONES * u64::from(b'"')));
+    let backslash = zero(word ^ (ONES * u64::from(b'\\')));
+    let found = (control | quote | backslash) & TOPS;
+    (found != 0).then(|| found.trailing_zeros() as usize / 8)
 }
 
 /// The UTF-16 unit that the escape at `at` stands for, and its end.

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::{
-    ItemMod, ItemUse, Macro, MetaList, UseTree,
+    Attribute, ItemMod, ItemUse, Macro, MetaList, UseTree,
     visit::{self, Visit},
 };
 
@@ -16,10 +16,13 @@ pub(super) struct Source {
     pub(super) syntax: syn::File,
 }
 
-/// A path into this crate, without `crate`; its first part is a room. Empty for the crate itself.
+/// A path that a file uses, with `self` and `super` resolved.
 pub(super) struct Used {
+    /// Begins with `crate` where it leads into this crate.
     pub(super) path: Vec<String>,
     pub(super) line: usize,
+    /// Whether it stands in a test.
+    pub(super) test: bool,
 }
 
 impl Source {
@@ -52,35 +55,24 @@ impl Source {
         &self.file[..end]
     }
 
-    fn paths(&self) -> Vec<(Vec<String>, usize)> {
+    /// Every path of more than one part.
+    pub(super) fn used(&self) -> Vec<Used> {
         let mut finder = Finder {
+            test: self.file.ends_with("/tests.rs") || self.file.contains("/tests/"),
             module: self.module(),
             found: Vec::new(),
         };
         finder.visit_file(&self.syntax);
         finder.found
     }
-
-    /// Paths into this crate.
-    pub(super) fn used(&self) -> Vec<Used> {
-        let own = |(path, line): (Vec<String>, usize)| {
-            let rest = path.strip_prefix(&["crate".to_owned()])?.to_vec();
-            Some(Used { path: rest, line })
-        };
-        self.paths().into_iter().filter_map(own).collect()
-    }
-
-    /// Paths that begin elsewhere.
-    pub(super) fn foreign(&self) -> Vec<(Vec<String>, usize)> {
-        let paths = self.paths().into_iter();
-        paths.filter(|(path, _)| path[0] != "crate").collect()
-    }
 }
 
 struct Finder {
     /// The module that is visited.
     module: Vec<String>,
-    found: Vec<(Vec<String>, usize)>,
+    /// Whether that is a test's.
+    test: bool,
+    found: Vec<Used>,
 }
 
 impl Finder {
@@ -107,7 +99,11 @@ impl Finder {
             written.to_vec()
         };
         if path.len() > 1 || path == ["crate"] {
-            self.found.push((path, at.start().line));
+            self.found.push(Used {
+                path,
+                line: at.start().line,
+                test: self.test,
+            });
         }
     }
 
@@ -171,9 +167,18 @@ impl Finder {
 
 impl<'ast> Visit<'ast> for Finder {
     fn visit_item_mod(&mut self, item: &'ast ItemMod) {
+        let outer = self.test;
+        let for_tests = |attribute: &Attribute| {
+            attribute.path().is_ident("cfg")
+                && attribute
+                    .parse_args::<syn::Path>()
+                    .is_ok_and(|cfg| cfg.is_ident("test"))
+        };
+        self.test |= item.attrs.iter().any(for_tests);
         self.module.push(item.ident.to_string());
         visit::visit_item_mod(self, item);
         self.module.pop();
+        self.test = outer;
     }
 
     fn visit_item_use(&mut self, item: &'ast ItemUse) {

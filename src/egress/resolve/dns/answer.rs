@@ -129,3 +129,45 @@ fn interleave(first: Vec<IpAddr>, second: Vec<IpAddr>) -> Vec<IpAddr> {
         all.extend(b);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::str::FromStr as _;
+
+    use hickory_proto::rr::rdata::A;
+
+    use super::*;
+    use crate::address::{Host, Target};
+
+    fn lives(ttl: u32) -> Found {
+        let name = DnsName::from_str("api.test.").unwrap();
+        let record = Record::from_rdata(name.clone(), ttl, RData::A(A::new(1, 1, 1, 1)));
+        follow(&name, &[record])
+    }
+
+    fn seconds(seconds: u64) -> Found {
+        Found::Addresses(vec![[1, 1, 1, 1].into()], Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn a_time_to_live_is_kept_within_its_bounds() {
+        assert_eq!(lives(0), seconds(1));
+        assert_eq!(lives(60), seconds(60));
+        assert_eq!(lives(u32::MAX), seconds(300));
+    }
+
+    #[test]
+    fn what_is_in_doubt_is_remembered_briefly_and_failures_not_at_all() {
+        let target = Target::from_operator("https://api.test/").unwrap();
+        let Host::Name(name) = target.host() else {
+            panic!("a name")
+        };
+        let ttl = |v4, v6| combine(name, v4, v6).1.map(|ttl| ttl.as_secs());
+        assert_eq!(ttl(seconds(60), seconds(30)), Some(30));
+        assert_eq!(ttl(seconds(60), Found::NoAddress), Some(60));
+        assert_eq!(ttl(seconds(60), Found::Failed), Some(5));
+        assert_eq!(ttl(Found::NoName, Found::NoName), Some(5));
+        assert_eq!(ttl(Found::NoName, Found::Failed), None);
+        assert_eq!(ttl(Found::Timeout, Found::NoAddress), None);
+    }
+}

@@ -1,0 +1,139 @@
+//! The policy that explains: what it says about a caller, a server and a tool.
+
+use std::path::Path;
+
+use super::{Exit, Failed, question::Question, report::Decision};
+use crate::{
+    address::{Leg, Rules, Target},
+    app::load::{self, Loaded, Loader},
+    config,
+    policy::{self, Access, AccessMode, Permit, Server, Snapshot, Unasked},
+    refusal::Code,
+    subject::Subject,
+};
+
+/// A policy folder, loaded as a start would.
+pub(super) struct Policy(Loaded);
+
+impl Policy {
+    /// Loads the folder that `serve` would.
+    pub(super) fn load(folder: Option<&Path>) -> Result<Self, Failed> {
+        let folder = load::find_folder(folder).map_err(|fault| Failed::new(Exit::Config, fault))?;
+        let loaded = Loader::new(folder, load::environment()).load();
+        loaded.map(Self).map_err(|faults| Failed {
+            exit: Exit::Config,
+            lines: faults.iter().map(ToString::to_string).collect(),
+        })
+    }
+
+    /// The caller that `question` supposes.
+    pub(super) fn subject(&self, question: &Question) -> Subject {
+        question.subject(&self.0.settings.identity.method)
+    }
+
+    fn snapshot(&self) -> &Snapshot {
+        &self.0.policy
+    }
+
+    /// Address rules of every leg.
+    pub(super) fn rules(&self) -> &Rules {
+        &self.snapshot().addresses
+    }
+
+    /// `[dns]`.
+    pub(super) fn dns(&self) -> &config::Dns {
+        &self.0.settings.dns
+    }
+
+    /// The leg on which `subject` reaches `target`.
+    pub(super) fn leg(&self, subject: &Subject, target: &Target) -> Result<Leg, Decision> {
+        let server = self.server_at(target).ok_or_else(|| unregistered(target))?;
+        match self.access(subject, server) {
+            (_, Some(permit)) => Ok(permit.leg()),
+            (decision, None) => Err(decision),
+        }
+    }
+
+    /// The server registered at `target`; of several, the first by name.
+    pub(super) fn server_at(&self, target: &Target) -> Option<&Server> {
+        let servers = self.snapshot().servers.values();
+        servers
+            .filter(|server| server.target == *target)
+            .min_by_key(|server| server.name.clone())
+            .map(|server| &**server)
+    }
+
+    /// The server of this name.
+    pub(super) fn server(&self, name: &str) -> Option<&Server> {
+        self.snapshot().servers.get(name).map(|server| &**server)
+    }
+
+    /// Whether `subject` may use `server`, in the words of its file.
+    pub(super) fn access(&self, subject: &Subject, server: &Server) -> (Decision, Option<Permit>) {
+        let access = match (self.snapshot().access_mode, server.access) {
+            (AccessMode::Admins, _) => "TOOLS_ACCESS_MODE = admins",
+            (AccessMode::AllUsers, _) => "TOOLS_ACCESS_MODE = all-users",
+            (AccessMode::Files, Access::Admins) => "access = \"admins\"",
+            (AccessMode::Files, Access::Everyone) => "access = \"everyone\"",
+        };
+        match policy::decide(self.snapshot(), subject, &server.name) {
+            Ok(permit) => {
+                let reason = format!("user `{}` may use server `{}`", subject.user, server.name);
+                (Decision::allow("access", access, reason), Some(permit))
+            }
+            Err(refusal) => {
+                let (rule, why) = if server.tenants.contains(&subject.tenant) {
+                    let why = format!("user `{}` is no admin; see [identity] admins", subject.user);
+                    (access, why)
+                } else {
+                    let why = format!("tenant `{}` is not among its tenants", subject.tenant);
+                    ("tenants", why)
+                };
+                let reason = format!("server `{}` is not open to the caller: {why}", server.name);
+                (Decision::refuse("access", refusal.code, rule, reason), None)
+            }
+        }
+    }
+
+    /// The refusal of a server that is not there.
+    pub(super) fn unknown(&self, name: &str) -> Decision {
+        let mut names: Vec<&str> = self.snapshot().servers.keys().map(|name| &**name).collect();
+        names.sort_unstable();
+        let reason = format!("no server `{name}`; registered: {}", names.join(", "));
+        Decision::refuse("access", Code::ServerUnknown, "servers", reason)
+    }
+}
+
+/// The refusal of a place where no server is registered.
+pub(super) fn unregistered(target: &Target) -> Decision {
+    let reason = format!(
+        "no server is registered at {target}; register it in servers/NAME.toml (the forward proxy is not available in \
+         this version)"
+    );
+    Decision::refuse("access", Code::HostNotAllowed, "servers", reason)
+}
+
+/// Whether a call to `tool` would run.
+pub(super) fn tool(permit: &Permit, tool: &str) -> Decision {
+    if permit.hidden(tool) {
+        let reason = format!("[tools.{tool}] hides it: hidden = true");
+        return Decision::refuse("tool", Code::ToolUnknown, "hidden", reason);
+    }
+    match permit.unasked(tool) {
+        Some(Unasked::ReadOnly) => {
+            let reason = format!("`{tool}` is accepted as read-only and runs unasked");
+            Decision::allow("tool", "read_only", reason)
+        }
+        Some(Unasked::Never) => {
+            let reason = format!("`{tool}` runs unasked, as a side effect");
+            Decision::allow("tool", "approval = \"never\"", reason)
+        }
+        None => {
+            let reason = format!(
+                "`{tool}` is not accepted as read-only and approvals are not available in this version; add it to \
+                 read_only if it changes nothing, or set approval = \"never\" in [tools.{tool}]"
+            );
+            Decision::refuse("tool", Code::ApprovalUnavailable, "approval", reason)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Permits as policy gives them, without files.
+
+use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
+
+use tollgate::{
+    address::{Grant, Host, Leg, Port, Rules, Target},
+    policy::{Era, Permit, Server, ServerLimits, Snapshot, Trust, decide},
+    subject::{Admins, Scopes, Subject},
+};
+
+/// What a test may vary.
+pub(crate) struct Maker {
+    pub(crate) url: String,
+    pub(crate) user: &'static str,
+    pub(crate) tenant: &'static str,
+    pub(crate) generation: u64,
+    pub(crate) trust: Trust,
+    pub(crate) limits: ServerLimits,
+    pub(crate) rules: Rules,
+}
+
+impl Maker {
+    /// A permit for the server `demo` at `url`, with wide limits and no private grant.
+    pub(crate) fn new(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            user: "ann",
+            tenant: "default",
+            generation: 1,
+            trust: Trust::default(),
+            limits: ServerLimits {
+                call: Duration::from_secs(60),
+                connect: Duration::from_secs(20),
+                first_byte: Duration::from_secs(20),
+                idle: Duration::from_secs(20),
+                response_bytes: 1 << 20,
+            },
+            rules: Rules::default(),
+        }
+    }
+
+    /// Opens one loopback address for the server.
+    pub(crate) fn granting(mut self, address: &str) -> Self {
+        let address: IpAddr = address.parse().unwrap();
+        self.rules.grants.push(Grant {
+            host: Host::Ip(address),
+            port: Port::Any,
+            addresses: Vec::new(),
+            address: None,
+            legs: vec![Leg::Server("demo".into())],
+            origin: "egress.toml:1: [[private]]".into(),
+        });
+        self
+    }
+
+    pub(crate) fn permit(&self) -> Permit {
+        let (target, path) = Target::from_operator_with_path(&self.url).unwrap();
+        let server = Server {
+            name: "demo".into(),
+            title: None,
+            target,
+            path: path.into(),
+            access: Default::default(),
+            tenants: vec![self.tenant.into()],
+            read_only: Vec::new(),
+            era: Era::Auto,
+            trust: self.trust.clone(),
+            tools: HashMap::new(),
+            limits: self.limits,
+        };
+        let subject = Subject {
+            tenant: self.tenant.into(),
+            agent: "test".into(),
+            user: self.user.into(),
+            groups: Arc::from([]),
+            scopes: Scopes::CALL,
+            conversation: None,
+            turn: None,
+            acting: None,
+            evidence: "test".into(),
+        };
+        let snapshot = Snapshot {
+            generation: self.generation,
+            servers: HashMap::from([("demo".into(), Arc::new(server))]),
+            admins: Admins {
+                users: vec![self.user.into()],
+                groups: Vec::new(),
+            },
+            addresses: Arc::new(self.rules.clone()),
+            ..Snapshot::default()
+        };
+        decide(&snapshot, &subject, "demo").unwrap()
+    }
+}
