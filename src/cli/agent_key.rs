@@ -88,6 +88,11 @@ fn act(args: Args) -> Result<String, Trouble> {
 
 /// The key goes to standard output alone, so that a script can take it.
 fn make(file: KeysFile, new: &New) -> Result<String, Trouble> {
+    if file.local() {
+        let why = "every caller is the local user, so a key would be a mistake; add `[identity.keys]` to tollgate.toml, \
+                   and remove `[identity.local]`, first";
+        return Err(Trouble::Failed(why.to_owned()));
+    }
     let key = format!("tg_{}", id::token());
     let digest: [u8; 32] = Sha256::digest(&key).into();
     let text = edit::appended(file.text(), &digest, new).map_err(Trouble::Failed)?;

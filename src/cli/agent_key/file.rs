@@ -9,7 +9,8 @@ use std::{
 
 use super::Trouble;
 use crate::{
-    app::load::Contents,
+    app::load::{self, Contents},
+    config::{self, Method},
     id,
     policy::{self, KeyEntry},
 };
@@ -24,6 +25,8 @@ pub(super) struct KeysFile {
     /// The real file, behind links.
     path: PathBuf,
     text: String,
+    /// Whether `tollgate.toml` lets everyone in as the local user, so that keys would be a mistake.
+    local: bool,
     _lock: File,
 }
 
@@ -39,13 +42,20 @@ impl KeysFile {
         if !contents.faults.is_empty() {
             return Err(Trouble::Faults(contents.faults));
         }
+        let settings = contents.files.iter().find(|file| file.path == config::FILE);
+        let settings = config::read(settings.map(|file| &*file.text), &load::environment());
         let path = folder.join(NAME);
         let file = contents.files.into_iter().find(|file| file.path == NAME);
         Ok(Self {
             path: fs::canonicalize(&path).unwrap_or(path),
             text: file.map_or_else(String::new, |file| file.text),
+            local: settings.is_ok_and(|settings| settings.identity.method != Method::Keys),
             _lock: lock,
         })
+    }
+
+    pub(super) fn local(&self) -> bool {
+        self.local
     }
 
     pub(super) fn text(&self) -> &str {

@@ -15,6 +15,13 @@ struct Line {
     args: Args,
 }
 
+/// A policy folder that asks for keys.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("tollgate.toml"), "[identity.keys]\n").expect("written");
+    folder
+}
+
 fn did(folder: &Path, words: &[&str]) -> Result<String, String> {
     let policy = folder.display().to_string();
     let start = ["agent-key", "--policy", &policy];
@@ -32,7 +39,7 @@ fn keys(folder: &Path) -> String {
 
 #[test]
 fn a_new_key_is_shown_once_and_known_by_its_hash() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder();
     let key = did(folder.path(), &["new", "--agent", "ci", "--user", "ann"]).expect("made");
     let key = key.strip_suffix('\n').expect("a line");
     assert_eq!((key.len(), &key[..3]), (67, "tg_"));
@@ -57,7 +64,7 @@ fn a_new_key_is_shown_once_and_known_by_its_hash() {
 
 #[test]
 fn every_option_reaches_the_key() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder();
     let words = [
         "new",
         "--agent",
@@ -92,7 +99,7 @@ fn every_option_reaches_the_key() {
 
 #[test]
 fn what_would_not_be_taken_up_is_not_written() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder();
     for (words, why) in [
         (
             ["new", "--agent", "", "--user", "u"],
@@ -133,7 +140,7 @@ fn what_would_not_be_taken_up_is_not_written() {
 
 #[test]
 fn revoking_removes_one_key_and_keeps_the_remarks() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder();
     let [one, two, three] = ["1a", "2b", "2c"].map(|digit| digit.repeat(32));
     let text = format!(
         "# our keys\n\n# for CI\n[[key]]\nsha256 = \"{one}\"\nagent = \"ci\"\nuser = \"ann\"\ngroups = [\n  \"eng\",\n]\n\n\
@@ -170,7 +177,7 @@ fn revoking_removes_one_key_and_keeps_the_remarks() {
 
 #[test]
 fn keys_in_another_form_are_left_to_their_author() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder();
     let text = format!(
         "key = [{{ sha256 = \"{}\", agent = \"a\", user = \"u\" }}]\n",
         "1a".repeat(32)
@@ -187,7 +194,7 @@ fn keys_in_another_form_are_left_to_their_author() {
 
 #[test]
 fn links_modes_and_loose_files_are_respected() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder();
     let real = folder.path().join("_real");
     fs::write(&real, "# here\n").expect("written");
     fs::set_permissions(&real, Permissions::from_mode(0o640)).expect("chmod");
@@ -214,7 +221,7 @@ fn links_modes_and_loose_files_are_respected() {
 
 #[test]
 fn writers_at_once_lose_nothing() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder();
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -232,5 +239,17 @@ fn writers_at_once_lose_nothing() {
         40
     );
     let names = fs::read_dir(folder.path()).expect("there").count();
-    assert_eq!(names, 1, "no temporary file is left");
+    assert_eq!(names, 2, "no temporary file is left");
+}
+
+#[test]
+fn no_key_is_made_where_it_would_be_a_mistake() {
+    let folder = folder();
+    fs::write(folder.path().join("tollgate.toml"), "[identity.local]\n").expect("written");
+    let said = did(folder.path(), &["new", "--agent", "a", "--user", "u"]).expect_err("refused");
+    assert_eq!(
+        said,
+        "every caller is the local user, so a key would be a mistake; add `[identity.keys]` to tollgate.toml, and remove \
+         `[identity.local]`, first"
+    );
 }
