@@ -12,6 +12,7 @@ mod demo;
 mod egress;
 mod explain;
 mod layers;
+mod listen;
 mod policy;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
 #[path = "../support"]
