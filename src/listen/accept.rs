@@ -61,7 +61,9 @@ pub async fn accept<H: Handle>(socket: Socket, lobby: Lobby, handler: H) -> io::
     let tasks = TaskTracker::new();
     match socket {
         Socket::Tcp(socket) => run(&TcpListener::from_std(socket)?, &lobby, &handler, &tasks).await,
-        Socket::Unix(socket) => run(&UnixListener::from_std(socket)?, &lobby, &handler, &tasks).await,
+        Socket::Unix(socket) => {
+            run(&UnixListener::from_std(socket)?, &lobby, &handler, &tasks).await
+        }
     }
     tasks.close();
     tasks.wait().await;
@@ -88,7 +90,13 @@ async fn run<H: Handle>(source: &impl Source, lobby: &Lobby, handler: &H, tasks:
     }
 }
 
-fn admit<S: Stream, H: Handle>(stream: S, peer: Peer, lobby: &Lobby, handler: &H, tasks: &TaskTracker) {
+fn admit<S: Stream, H: Handle>(
+    stream: S,
+    peer: Peer,
+    lobby: &Lobby,
+    handler: &H,
+    tasks: &TaskTracker,
+) {
     let Ok(seat) = lobby.seats.clone().try_acquire_owned() else {
         lobby.metrics.listen_turned_away.inc();
         // No record: a flood of them would take the room that calls need.
@@ -105,7 +113,9 @@ fn admit<S: Stream, H: Handle>(stream: S, peer: Peer, lobby: &Lobby, handler: &H
             return connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await;
         };
         match timeout(lobby.limits.head, tls.accept(stream)).await {
-            Ok(Ok(stream)) => connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await,
+            Ok(Ok(stream)) => {
+                connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await
+            }
             Ok(Err(error)) => handler.fault(Code::TlsFailed, &error.to_string()),
             Err(_) => handler.fault(Code::TlsFailed, "the handshake did not end in time"),
         }
