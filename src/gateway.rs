@@ -32,7 +32,6 @@ use crate::{
     audit::{Journal, Kind, Phase, Record},
     catalog::Catalog,
     clock::Clock,
-    deadline::Deadline,
     identity::Caller,
     mcp::{self, Era},
     policy::{self, Permit, Snapshot},
@@ -146,9 +145,8 @@ impl Gateway {
         permit: &Permit,
         entry: &mut Entry,
     ) -> Result<Finding, Refusal> {
-        if asked.era == Era::Modern && asked.method.is_some() {
-            let deadline = Deadline::after(permit.server().limits.call);
-            self.upstream.require_modern(permit, deadline).await?;
+        if let Some(method) = asked.method {
+            entry.is(kind(method), method.as_str());
         }
         match asked.method {
             Some(mcp::Method::ToolsCall) => call::call(self, asked, permit, entry).await,
@@ -165,11 +163,21 @@ impl Gateway {
         }
     }
 
+    /// The record of a request of which only the head is known.
     fn open(&self, ask: &Ask) -> Entry {
         let mut record = Record::new(self.shared.clock.now(), Kind::Request, Phase::Outcome);
         record.subject = Some(ask.caller.subject().clone());
         record.server = Some(ask.server.clone());
         record.request_id = Some(ask.request_id);
         Entry::open(self, record, ask.started)
+    }
+}
+
+/// Under which kind a message's record stands.
+fn kind(method: mcp::Method) -> Kind {
+    match method {
+        mcp::Method::ToolsCall => Kind::Call,
+        mcp::Method::ToolsList => Kind::List,
+        _ => Kind::Request,
     }
 }

@@ -48,14 +48,17 @@ impl Which {
 
     /// Reads nothing but `state_dir`: a fault elsewhere in the folder must not keep `status` from telling of it.
     fn configured(&self) -> Result<PathBuf, Exit> {
-        let folder = load::find_folder(self.policy.as_deref()).map_err(|fault| config_fault(&[fault]))?;
+        let folder =
+            load::find_folder(self.policy.as_deref()).map_err(|fault| config_fault(&[fault]))?;
         let text = std::fs::read_to_string(folder.join(config::FILE)).unwrap_or_default();
         let (written, _) = table::read(config::FILE, &text, |root| root.text("state_dir"));
         if let Some(state_dir) = written.flatten() {
             return Ok(PathBuf::from(state_dir.value).join(config::CONTROL_SOCKET));
         }
         let defaults = config::read(None, &load::environment());
-        defaults.map(|settings| settings.control_socket()).map_err(|faults| config_fault(&faults))
+        defaults
+            .map(|settings| settings.control_socket())
+            .map_err(|faults| config_fault(&faults))
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::{Asked, Entry, Finding, Gateway, list};
 use crate::{
     approval,
-    audit::Kind,
     catalog::PinnedTool,
     deadline::Deadline,
     policy::Permit,
@@ -22,7 +21,6 @@ pub(super) async fn call(
     permit: &Permit,
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
-    entry.is(Kind::Call, "tools/call");
     let deadline = Deadline::after(permit.server().limits.call);
     let tool = known_tool(gateway, asked, permit, entry, deadline).await?;
     let consent = approval::consent(permit, &tool)?;
@@ -63,6 +61,7 @@ async fn known_tool(
     let pinned = match gateway.shared.catalog.pin(permit, &name) {
         Some(tool) => Some(tool),
         None => {
+            entry.record().tool = Some(Arc::from(&*name));
             list::read_whole(gateway, asked, permit, deadline).await?;
             gateway.shared.catalog.pin(permit, &name)
         }
@@ -73,7 +72,6 @@ async fn known_tool(
             Ok(tool)
         }
         None => {
-            entry.record().tool = Some(Arc::from(&*name));
             let server = &permit.server().name;
             Err(Refusal::new(
                 Code::ToolUnknown,

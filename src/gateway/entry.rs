@@ -41,7 +41,7 @@ impl Ending {
     /// The server answered it.
     pub(super) fn with(message: &Message) -> Self {
         Self {
-            bytes: Some(message.len()),
+            bytes: Some(message.size()),
             is_error: Some(message.is_error()),
             ..Self::default()
         }

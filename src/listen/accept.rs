@@ -20,7 +20,7 @@ use crate::{
 const REST: Duration = Duration::from_millis(100);
 
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
-content-length: 138\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
+content-length: 135\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
 {\"error\":{\"code\":\"listen.overloaded\",\"message\":\"too many connections are open\",\
 \"remedy\":\"try again later, and reuse open connections\"}}";
 
@@ -61,7 +61,9 @@ pub async fn accept<H: Handle>(socket: Socket, lobby: Lobby, handler: H) -> io::
     let tasks = TaskTracker::new();
     match socket {
         Socket::Tcp(socket) => run(&TcpListener::from_std(socket)?, &lobby, &handler, &tasks).await,
-        Socket::Unix(socket) => run(&UnixListener::from_std(socket)?, &lobby, &handler, &tasks).await,
+        Socket::Unix(socket) => {
+            run(&UnixListener::from_std(socket)?, &lobby, &handler, &tasks).await
+        }
     }
     tasks.close();
     tasks.wait().await;
@@ -88,7 +90,13 @@ async fn run<H: Handle>(source: &impl Source, lobby: &Lobby, handler: &H, tasks:
     }
 }
 
-fn admit<S: Stream, H: Handle>(stream: S, peer: Peer, lobby: &Lobby, handler: &H, tasks: &TaskTracker) {
+fn admit<S: Stream, H: Handle>(
+    stream: S,
+    peer: Peer,
+    lobby: &Lobby,
+    handler: &H,
+    tasks: &TaskTracker,
+) {
     let Ok(seat) = lobby.seats.clone().try_acquire_owned() else {
         lobby.metrics.listen_turned_away.inc();
         // No record: a flood of them would take the room that calls need.

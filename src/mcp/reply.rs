@@ -70,7 +70,7 @@ pub fn refused(era: Era, method: Option<Method>, rejection: &Rejection) -> (Stat
 }
 
 /// The HTTP status of a refusal. Legacy clients read errors of methods and parameters from a 200.
-pub fn status(era: Era, code: Code) -> StatusCode {
+fn status(era: Era, code: Code) -> StatusCode {
     let status = match (era, code) {
         (Era::Legacy, Code::MethodUnknown | Code::InvalidParams) => 200,
         _ => code.status(),
@@ -105,7 +105,7 @@ pub fn error(rejection: &Rejection) -> Bytes {
 }
 
 /// A tool result that tells a model why its call was refused.
-pub fn tool_refusal(era: Era, id: &str, refusal: &Refusal) -> Bytes {
+fn tool_refusal(era: Era, id: &str, refusal: &Refusal) -> Bytes {
     let text = refusal.text();
     let result = ToolResult {
         content: [Text {
@@ -133,7 +133,7 @@ pub fn result(id: &str, result: &[u8]) -> Bytes {
 }
 
 /// The JSON body of an answer that is no JSON-RPC message.
-pub fn plain(refusal: &Refusal) -> Bytes {
+fn plain(refusal: &Refusal) -> Bytes {
     let body = HttpBody {
         error: HttpError {
             code: refusal.code.as_str(),

@@ -63,15 +63,24 @@ impl Place {
             .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
             .collect();
         files.sort();
-        let text: String = files.iter().map(|file| fs::read_to_string(file).expect("records")).collect();
-        text.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
+        let text: String = files
+            .iter()
+            .map(|file| fs::read_to_string(file).expect("records"))
+            .collect();
+        text.lines()
+            .map(|line| serde_json::from_str(line).expect("a record"))
+            .collect()
     }
 
     /// What the process told of itself, in order.
     fn events(&self) -> Vec<String> {
         let text = |record: &Value, key: &str| record[key].as_str().unwrap_or_default().to_owned();
         let own = |record: &&Value| record["kind"] != "request";
-        self.records().iter().filter(own).map(|record| format!("{} {}", text(record, "kind"), text(record, "method"))).collect()
+        self.records()
+            .iter()
+            .filter(own)
+            .map(|record| format!("{} {}", text(record, "kind"), text(record, "method")))
+            .collect()
     }
 }
 
@@ -81,7 +90,10 @@ fn tollgate(args: &[&str]) -> Output {
 
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-    command.args(args).stdin(Stdio::null()).env_remove("TOLLGATE_POLICY");
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .env_remove("TOLLGATE_POLICY");
     command
 }
 
@@ -95,13 +107,36 @@ struct Served {
 impl Served {
     fn start(place: &Place) -> Self {
         let policy = place.policy();
-        let args = ["serve", "--workers", "2", "--policy", policy.to_str().expect("a path")];
-        let mut child = command(&args).stderr(Stdio::piped()).spawn().expect("the program runs");
+        let args = [
+            "serve",
+            "--workers",
+            "2",
+            "--policy",
+            policy.to_str().expect("a path"),
+        ];
+        let mut child = command(&args)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
         let mut log = BufReader::new(child.stderr.take().expect("a pipe"));
         let mut line = String::new();
         log.read_line(&mut line).expect("a log line");
-        let started: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no event: {line}"));
-        Self { child, log, started }
+        let started: Value =
+            serde_json::from_str(&line).unwrap_or_else(|_| panic!("no event: {line}"));
+        Self {
+            child,
+            log,
+            started,
+        }
+    }
+
+    /// Where the listener of this name stands.
+    fn address(&self, name: &str) -> String {
+        let listeners = self.started["listeners"].as_str().expect("listeners");
+        let found = listeners
+            .split(", ")
+            .find_map(|listener| listener.strip_prefix(name));
+        found.expect("the listener").trim().to_owned()
     }
 
     fn signal(&self, signal: Signal) {
@@ -123,7 +158,9 @@ impl Served {
 
     fn end(mut self) -> Option<i32> {
         let mut rest = String::new();
-        self.log.read_to_string(&mut rest).expect("the rest of the log");
+        self.log
+            .read_to_string(&mut rest)
+            .expect("the rest of the log");
         self.child.wait().expect("an end").code()
     }
 }
@@ -147,16 +184,31 @@ fn stdout(output: &Output) -> String {
 fn a_process_is_asked_reloaded_and_drained_through_its_socket() {
     let place = Place::new();
     let served = Served::start(&place);
-    assert_eq!(fs::metadata(place.socket()).expect("a socket").permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(place.socket())
+            .expect("a socket")
+            .permissions()
+            .mode()
+            & 0o777,
+        0o600
+    );
 
     let status = place.run("status");
     assert_eq!(status.status.code(), Some(0), "{}", stderr(&status));
-    assert!(stdout(&status).starts_with("tollgate  0.1.0 · ready\n"), "{}", stdout(&status));
+    assert!(
+        stdout(&status).starts_with("tollgate  0.1.0 · ready\n"),
+        "{}",
+        stdout(&status)
+    );
 
     place.settings("unknown = 1");
     let rejected = place.run("reload");
     assert_eq!(rejected.status.code(), Some(1));
-    assert!(stderr(&rejected).contains("tollgate.toml:1:1: unknown"), "{}", stderr(&rejected));
+    assert!(
+        stderr(&rejected).contains("tollgate.toml:1:1: unknown"),
+        "{}",
+        stderr(&rejected)
+    );
     let Ok(Answer::Status(status)) = ask(&place.socket(), Request::Status) else {
         panic!("a status");
     };
@@ -195,7 +247,10 @@ fn signals_reload_and_end_it() {
     served.until("tollgate.toml:1:1: unknown");
     served.signal(Signal::SIGTERM);
     assert_eq!(served.end(), Some(0));
-    assert_eq!(place.events().last().map(String::as_str), Some("lifecycle stop"));
+    assert_eq!(
+        place.events().last().map(String::as_str),
+        Some("lifecycle stop")
+    );
 }
 
 #[test]
@@ -203,11 +258,55 @@ fn the_start_says_where_it_listens_and_what_it_does_not_protect() {
     let place = Place::new();
     let served = Served::start(&place);
     let said = served.started.to_string();
-    for part in ["agents 127.0.0.1:", "ops 127.0.0.1:", "cooperative mode", "\"generation\":1"] {
+    for part in [
+        "agents 127.0.0.1:",
+        "ops 127.0.0.1:",
+        "cooperative mode",
+        "\"generation\":1",
+    ] {
         assert!(said.contains(part), "`{part}` is not in {said}");
     }
     served.signal(Signal::SIGINT);
     assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn ops_answers_and_an_unknown_server_is_refused_and_recorded() {
+    let place = Place::new();
+    let served = Served::start(&place);
+    for (path, status, part) in [
+        ("/livez", "200 OK", "\r\n\r\nok\n"),
+        ("/readyz", "200 OK", "\r\n\r\nok\n"),
+        ("/metrics", "200 OK", "\ntollgate_policy_generation 1\n"),
+        ("/mcp/demo", "404 Not Found", "listen.not_found"),
+    ] {
+        let answer = http(&served.address("ops"), &format!("GET {path}"));
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}\r\n")),
+            "{answer}"
+        );
+        assert!(answer.contains(part), "{answer}");
+    }
+    let answer = http(&served.address("agents"), "DELETE /mcp/demo");
+    assert!(answer.starts_with("HTTP/1.1 404 Not Found\r\n"), "{answer}");
+    served.signal(Signal::SIGTERM);
+    assert_eq!(served.end(), Some(0));
+    let records = place.records();
+    let codes: Vec<_> = records
+        .iter()
+        .filter_map(|record| record["code"].as_str())
+        .collect();
+    assert_eq!(codes, ["listen.not_found", "policy.server_unknown"]);
+}
+
+#[expect(clippy::disallowed_methods, reason = "the client of a test")]
+fn http(address: &str, request: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(address).expect("a listener");
+    let head = format!("{request} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).expect("the server reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
 }
 
 #[test]
@@ -258,7 +357,10 @@ fn nobody_there_is_said_so() {
     assert!(matches!(error, AskError::NotRunning(_)), "{error}");
     let dead = place.0.path().join("dead.sock");
     drop(std::os::unix::net::UnixListener::bind(&dead).expect("a socket"));
-    assert!(matches!(ask(&dead, Request::Status), Err(AskError::NotRunning(_))));
+    assert!(matches!(
+        ask(&dead, Request::Status),
+        Err(AskError::NotRunning(_))
+    ));
 }
 
 #[test]
@@ -266,12 +368,19 @@ fn exit_codes_tell_usage_from_configuration() {
     assert_eq!(tollgate(&["--version"]).status.code(), Some(0));
     assert_eq!(tollgate(&["--help"]).status.code(), Some(0));
     assert_eq!(tollgate(&["fly"]).status.code(), Some(64));
-    assert_eq!(tollgate(&["serve", "--workers", "0"]).status.code(), Some(64));
+    assert_eq!(
+        tollgate(&["serve", "--workers", "0"]).status.code(),
+        Some(64)
+    );
     let place = Place::new();
     place.settings("unknown = 1");
     let faulty = place.run("serve");
     assert_eq!(faulty.status.code(), Some(78));
-    assert!(stderr(&faulty).starts_with("tollgate: tollgate.toml:1:1: unknown"), "{}", stderr(&faulty));
+    assert!(
+        stderr(&faulty).starts_with("tollgate: tollgate.toml:1:1: unknown"),
+        "{}",
+        stderr(&faulty)
+    );
 }
 
 #[test]
@@ -281,7 +390,11 @@ fn without_records_nothing_runs() {
     fs::write(place.state().join("audit"), "a file where a folder belongs").expect("a file");
     let refused = place.run("serve");
     assert_eq!(refused.status.code(), Some(1));
-    assert!(stderr(&refused).contains("cannot keep records"), "{}", stderr(&refused));
+    assert!(
+        stderr(&refused).contains("cannot keep records"),
+        "{}",
+        stderr(&refused)
+    );
 }
 
 #[test]
@@ -292,5 +405,9 @@ fn a_state_folder_that_is_too_deep_for_a_socket_is_refused() {
     fs::write(place.policy().join("tollgate.toml"), text).expect("a file");
     let refused = place.run("serve");
     assert_eq!(refused.status.code(), Some(1));
-    assert!(stderr(&refused).contains("longer than the 107 bytes"), "{}", stderr(&refused));
+    assert!(
+        stderr(&refused).contains("longer than the 107 bytes"),
+        "{}",
+        stderr(&refused)
+    );
 }

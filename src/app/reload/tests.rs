@@ -32,13 +32,14 @@ fn start(folder: &Path) -> (Reloader, mpsc::Receiver<Outcome>) {
         state_directory: Some("/nonexistent/state".into()),
         ..Environment::default()
     };
-    let report = move |outcome: &Outcome, _: &Loaded| send.send(outcome.clone()).expect("somebody listens");
+    let report =
+        move |outcome: &Outcome, _: &Loaded| send.send(outcome.clone()).expect("somebody listens");
     let reloader = Reloader::start(Loader::new(folder, environment), report).expect("no faults");
     (reloader, receive)
 }
 
 fn names(reloader: &Reloader) -> Vec<String> {
-    let current = reloader.current();
+    let current = reloader.current_full();
     let mut names: Vec<_> = current
         .policy
         .servers
@@ -63,7 +64,7 @@ fn a_reload_takes_up_what_changed_and_the_generation_rises_only_then() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), "servers/a.toml", SERVER);
     let (reloader, reports) = start(folder.path());
-    assert_eq!(reloader.current().policy.generation, 1);
+    assert_eq!(reloader.current_full().policy.generation, 1);
     assert_eq!(reloader.reload(), UNCHANGED);
 
     write(folder.path(), "servers/b.toml", OTHER);
@@ -87,7 +88,7 @@ fn a_reload_takes_up_what_changed_and_the_generation_rises_only_then() {
         changed(2),
         "the policy itself is the same"
     );
-    assert_eq!(reloader.current().settings.limits.request_bytes, 2048);
+    assert_eq!(reloader.current_full().settings.limits.request_bytes, 2048);
 
     write(
         folder.path(),
@@ -185,7 +186,7 @@ fn a_config_map_changes_by_a_link() {
     fs::rename(at("..data_tmp"), at("..data")).expect("swapped");
     assert_eq!(reloader.poll(), None);
     assert_eq!(reloader.poll(), Some(changed(2)));
-    let target = reloader.current().policy.servers["a"].target.clone();
+    let target = reloader.current_full().policy.servers["a"].target.clone();
     assert_eq!(target.host().to_string(), "other.example.com");
 }
 
@@ -225,7 +226,7 @@ fn concurrent_reloads_end_with_what_the_files_say() {
         });
     });
     reloader.reload();
-    let last = reloader.current().policy.servers["a"].title.clone();
+    let last = reloader.current_full().policy.servers["a"].title.clone();
     assert_eq!(last.as_deref(), Some("last"));
 }
 
@@ -238,7 +239,8 @@ async fn watching_finds_a_change_by_itself() {
         state_directory: Some("/nonexistent/state".into()),
         ..Environment::default()
     };
-    let report = move |outcome: &Outcome, _: &Loaded| send.send(outcome.clone()).expect("somebody listens");
+    let report =
+        move |outcome: &Outcome, _: &Loaded| send.send(outcome.clone()).expect("somebody listens");
     let reloader = Reloader::start(Loader::new(folder.path(), environment), report);
     let reloader = Arc::new(reloader.expect("no faults"));
     let watch = tokio::spawn(reloader.clone().watch());

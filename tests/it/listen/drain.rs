@@ -10,7 +10,8 @@ async fn a_drain_finishes_what_runs_and_closes_what_is_idle() {
     idle.answer().await;
     front.stand.entered.notified().await;
     let mut busy = front.connect().await;
-    busy.send(&format!("{}\r\n", HEAD.replace("/demo", "/wait"))).await;
+    busy.send(&format!("{}\r\n", HEAD.replace("/demo", "/wait")))
+        .await;
     front.stand.entered.notified().await;
 
     front.drain.cancel();
@@ -27,10 +28,18 @@ async fn a_drain_finishes_what_runs_and_closes_what_is_idle() {
 async fn a_drain_ends_streams_that_have_no_end_of_their_own() {
     let front = Front::start();
     let mut client = front.connect().await;
-    client.send(&format!("{}\r\n", HEAD.replace("POST /mcp/demo", "GET /mcp/endless"))).await;
+    client
+        .send(&format!(
+            "{}\r\n",
+            HEAD.replace("POST /mcp/demo", "GET /mcp/endless")
+        ))
+        .await;
     client.head().await;
     front.drain.cancel();
     let body = client.rest().await;
-    assert!(body.ends_with("0\r\n\r\n"), "the stream ends as a whole answer does");
+    assert!(
+        body.ends_with("0\r\n\r\n"),
+        "the stream ends as a whole answer does"
+    );
     assert!(front.records().await.is_empty());
 }

@@ -68,7 +68,12 @@ impl Door for Stand {
             self.go_on.notified().await;
         }
         if &*ask.server == "endless" {
-            let piece = || (Ok::<_, Infallible>(Frame::data(Bytes::from(vec![b'x'; 64 * 1024]))), ());
+            let piece = || {
+                (
+                    Ok::<_, Infallible>(Frame::data(Bytes::from(vec![b'x'; 64 * 1024]))),
+                    (),
+                )
+            };
             let stream = futures_util::stream::unfold((), move |()| async move { Some(piece()) });
             return Response::new(StreamBody::new(stream).boxed_unsync());
         }
@@ -125,7 +130,10 @@ impl Front {
         let clock: Arc<dyn Clock> = Arc::new(Fixed);
         let options = Options::new(folder.path().join("audit"));
         let journal = Journal::open(options, clock.clone(), &metrics).expect("a journal");
-        let terms = Arc::new(ArcSwap::from_pointee(terms(policy(1, &["tg_alice"]), plan.body)));
+        let terms = Arc::new(ArcSwap::from_pointee(terms(
+            policy(1, &["tg_alice"]),
+            plan.body,
+        )));
         let drain = CancellationToken::new();
         let stand = Stand::default();
         let recorder = Recorder::new(journal.clone(), clock, metrics.clone());
@@ -133,7 +141,8 @@ impl Front {
         let lobby = Lobby::new(plan.limits, plan.tls, metrics.clone(), drain.clone());
         let mut bound = Bound::new(&plan.endpoint, 1).expect("a free address");
         let socket = bound.sockets.pop().expect("one socket");
-        let task = tokio::spawn(async move { accept(socket, lobby, agents).await.expect("accepting") });
+        let task =
+            tokio::spawn(async move { accept(socket, lobby, agents).await.expect("accepting") });
         Self {
             address: bound.address,
             stand,
@@ -186,9 +195,13 @@ impl Front {
             .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
             .collect();
         files.sort();
-        let texts = files.iter().map(|file| fs::read_to_string(file).expect("a record file"));
+        let texts = files
+            .iter()
+            .map(|file| fs::read_to_string(file).expect("a record file"));
         let parse = |line: &str| serde_json::from_str(line).expect("a record");
-        texts.flat_map(|text| text.lines().map(parse).collect::<Vec<_>>()).collect()
+        texts
+            .flat_map(|text| text.lines().map(parse).collect::<Vec<_>>())
+            .collect()
     }
 
     /// Ends the front; the code of its only record.
@@ -239,7 +252,10 @@ pub(crate) struct Client<S>(pub(crate) S);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     pub(crate) async fn send(&mut self, text: &str) {
-        self.0.write_all(text.as_bytes()).await.expect("the server reads");
+        self.0
+            .write_all(text.as_bytes())
+            .await
+            .expect("the server reads");
     }
 
     /// One answer with a `content-length`.
