@@ -137,7 +137,6 @@ fn hasty() -> Front {
     Front::with(Plan {
         limits: Limits {
             head: SHORT,
-            idle: SHORT,
             stall: SHORT,
             ..Limits::default()
         },
@@ -168,7 +167,14 @@ async fn a_second_head_that_is_slow_is_closed_and_recorded() {
 
 #[tokio::test]
 async fn silence_is_closed_without_a_record() {
-    let front = hasty();
+    let front = Front::with(Plan {
+        limits: Limits {
+            head: SHORT,
+            idle: SHORT,
+            ..Limits::default()
+        },
+        ..Plan::default()
+    });
     assert_eq!(front.exchange("").await, "");
     let mut client = front.connect().await;
     client.send(&format!("{HEAD}\r\n")).await;
