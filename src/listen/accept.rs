@@ -112,9 +112,13 @@ fn admit<S: Stream, H: Handle>(
         let Some(tls) = &lobby.tls else {
             return connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await;
         };
-        match timeout(lobby.limits.head, tls.accept(stream)).await {
+        let handshake = tokio::select! {
+            () = lobby.drain.cancelled() => return,
+            handshake = timeout(lobby.limits.head, tls.accept(stream)) => handshake,
+        };
+        match handshake {
             Ok(Ok(stream)) => {
-                connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await
+                connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await;
             }
             Ok(Err(error)) => handler.fault(Code::TlsFailed, &error.to_string()),
             Err(_) => handler.fault(Code::TlsFailed, "the handshake did not end in time"),

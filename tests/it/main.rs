@@ -6,6 +6,7 @@
 
 mod audit;
 mod audit_faults;
+mod control;
 mod corpus;
 mod corpus_egress;
 mod demo;
