@@ -21,8 +21,8 @@ struct ErrorObject<'a> {
 struct ErrorData<'a> {
     code: &'a str,
     remedy: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    supported: Option<[&'static str; 2]>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    supported: &'a [&'a str],
     #[serde(skip_serializing_if = "Option::is_none")]
     requested: Option<&'a str>,
 }
@@ -86,19 +86,22 @@ pub fn error(rejection: &Rejection) -> Bytes {
         Shape::Http | Shape::Tool => INTERNAL,
     };
     let text = refusal.text();
-    let unsupported = refusal.code == Code::VersionUnsupported;
+    // What could be asked for instead: what Tollgate serves, or what the server behind it speaks.
+    let served = Revision::SERVED.map(Revision::as_str);
+    let supported: &[&str] = match refusal.code {
+        Code::VersionUnsupported => &served,
+        Code::UpstreamEra => &[Revision::MODERN.as_str()],
+        _ => &[],
+    };
     let object = ErrorObject {
         code,
         message: &text,
         data: ErrorData {
             code: refusal.code.as_str(),
             remedy: refusal.code.remedy(),
-            supported: unsupported.then(|| Revision::SERVED.map(Revision::as_str)),
-            requested: if unsupported {
-                Some(rejection.requested.as_deref().unwrap_or_default())
-            } else {
-                None
-            },
+            supported,
+            requested: (!supported.is_empty())
+                .then(|| rejection.requested.as_deref().unwrap_or_default()),
         },
     };
     response(rejection.id.as_deref(), "error", &json(&object))

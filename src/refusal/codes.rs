@@ -125,6 +125,7 @@ codes! {
     UpstreamNoAnswer "upstream.no_answer" Upstream 200 Tool, "the server ended its stream without an answer; whether the call took effect is not known";
     UpstreamEventTooLarge "upstream.event_too_large" Upstream 200 Tool, "ask for less at once";
     UpstreamSessionLost "upstream.session_lost" Upstream 200 Tool, "start a new session with `initialize`";
+    UpstreamSessionsOnly "upstream.sessions_only" Upstream 400 Rpc(-32600), "start a session with `initialize`; this server speaks the session protocol only";
     UpstreamEra "upstream.era" Upstream 400 Rpc(-32022), "connect with a protocol version that the server speaks";
 
     Cancelled "gateway.cancelled" Caller 200 Tool, "the call was stopped at the client's request";

@@ -79,7 +79,7 @@ impl Upstream {
         }
         Err(Error::Era {
             server: server.name.clone(),
-            wanted: Revision::MODERN.as_str(),
+            wanted: Revision::MODERN,
             spoken: Revision::LEGACY.as_str().to_owned(),
         })
     }
