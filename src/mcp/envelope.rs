@@ -17,6 +17,9 @@ use crate::refusal::{Code, Refusal};
 /// The longest id, in bytes of JSON text.
 pub const MAX_ID_BYTES: usize = 1024;
 
+/// The members of a message.
+const MEMBERS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -169,8 +172,8 @@ impl<'a> Parts<'a> {
                 },
                 "result" => self.result.replace(Outcome::scan(scanner)?).is_some(),
                 "error" => self.error.replace(Failure::scan(scanner)?).is_some(),
-                _ => {
-                    scanner.value()?;
+                key => {
+                    scanner.other(key, &MEMBERS)?;
                     false
                 }
             };

@@ -1,6 +1,6 @@
 //! One iterative JSON tokenizer (RFC 8259) over bytes, with two sets of rules.
 //!
-//! Parsers disagree about duplicate keys, lone surrogates and numbers beyond their types. Under [`Rules::Strict`] a
+//! Parsers disagree about duplicate keys, the case of keys, lone surrogates and numbers beyond their types. Under [`Rules::Strict`] a
 //! document that is accepted reads alike everywhere, so what is judged is what is forwarded.
 
 mod error;
@@ -18,8 +18,8 @@ use text::unescape;
 /// How much of JSON is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
-    /// Messages that are judged: no duplicate keys, lone surrogates, infinite numbers or integers outside
-    /// i64 and u64; 64 containers deep at most.
+    /// Messages that are judged: no duplicate keys, keys that look like a member of the protocol, lone surrogates,
+    /// infinite numbers or integers outside i64 and u64; 64 containers deep at most.
     Strict,
     /// Messages of tool servers: any valid JSON up to 128 containers deep.
     Loose,
@@ -128,6 +128,21 @@ impl<'a> Scanner<'a> {
                 return Ok(self.part(start..self.at));
             }
             next = self.peek();
+        }
+    }
+
+    /// Takes the value of a key that is none of `members`; strict rules refuse a key that some parser takes for one.
+    pub(super) fn other(
+        &mut self,
+        key: &str,
+        members: &[&'static str],
+    ) -> Result<Part<'a>, ScanError> {
+        match keys::lookalike(key, members) {
+            Some(member) if self.rules == Rules::Strict => Err(ScanError::Lookalike {
+                at: self.at,
+                member,
+            }),
+            _ => self.value(),
         }
     }
 

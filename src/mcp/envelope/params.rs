@@ -4,10 +4,29 @@ use std::borrow::Cow;
 
 use crate::mcp::scan::{Part, ScanError, Scanner};
 
-/// The prefix of the `_meta` keys that this specification defines.
-const SPEC_PREFIX: &str = "io.modelcontextprotocol/";
 /// The prefix of the `_meta` keys that are Tollgate's own.
 const OWN_PREFIX: &str = "io.tollgate/";
+
+/// The members of `params` that are looked at.
+const MEMBERS: [&str; 10] = [
+    "_meta",
+    "name",
+    "uri",
+    "arguments",
+    "cursor",
+    "requestId",
+    "progressToken",
+    "protocolVersion",
+    "capabilities",
+    "clientInfo",
+];
+/// The members of `_meta` that are looked at.
+const META_MEMBERS: [&str; 4] = [
+    "progressToken",
+    "io.modelcontextprotocol/protocolVersion",
+    "io.modelcontextprotocol/clientInfo",
+    "io.modelcontextprotocol/clientCapabilities",
+];
 
 /// `params`: an object, and the members of its first level that matter to a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,8 +84,8 @@ impl<'a> Params<'a> {
                 "protocolVersion" => &mut params.protocol_version,
                 "capabilities" => &mut params.capabilities,
                 "clientInfo" => &mut params.client_info,
-                _ => {
-                    scanner.value()?;
+                key => {
+                    scanner.other(key, &MEMBERS)?;
                     continue;
                 }
             };
@@ -136,19 +155,22 @@ impl<'a> Meta<'a> {
         };
         scanner.enter_object()?;
         while let Some(key) = scanner.key()? {
-            let value = scanner.value()?;
             if let Some(name) = key.strip_prefix(OWN_PREFIX) {
+                let value = scanner.value()?;
                 meta.own.push((Cow::Owned(name.to_owned()), value));
-            } else if let Some(name) = key.strip_prefix(SPEC_PREFIX) {
-                match name {
-                    "protocolVersion" => meta.protocol_version = Some(value),
-                    "clientInfo" => meta.client_info = Some(value),
-                    "clientCapabilities" => meta.client_capabilities = Some(value),
-                    _ => {}
-                }
-            } else if key == "progressToken" {
-                meta.progress_token = Some(value);
+                continue;
             }
+            let member = match &*key {
+                "progressToken" => &mut meta.progress_token,
+                "io.modelcontextprotocol/protocolVersion" => &mut meta.protocol_version,
+                "io.modelcontextprotocol/clientInfo" => &mut meta.client_info,
+                "io.modelcontextprotocol/clientCapabilities" => &mut meta.client_capabilities,
+                key => {
+                    scanner.other(key, &META_MEMBERS)?;
+                    continue;
+                }
+            };
+            *member = Some(scanner.value()?);
         }
         meta.whole = scanner.part(start..scanner.position());
         Ok(Some(meta))

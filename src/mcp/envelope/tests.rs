@@ -321,3 +321,53 @@ proptest! {
         let _ = Envelope::upstream(&bytes).map_err(|refusal| refusal.text());
     }
 }
+
+#[test]
+fn members_that_only_some_parsers_see_are_refused() {
+    let in_message = |key: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","{key}":"tools/call","params":{{}}}}"#)
+    };
+    let in_params = |key: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"a","{key}":"b"}}}}"#
+        )
+    };
+    let in_meta = |key: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"_meta":{{"{key}":{{}}}}}}}}"#
+        )
+    };
+    for message in [
+        in_message("Method"),
+        in_message("METHOD"),
+        in_message("PARAMS"),
+        in_message("Id"),
+        in_message("re\\u017fult"),
+        in_message("method\\u0000"),
+        in_params("Name"),
+        in_params("n\\u0041me"),
+        in_params("\\u0000name"),
+        in_params("argument\u{17f}"),
+        in_params("_Meta"),
+        in_params("progressTo\\u212aen"),
+        in_meta("io.modelcontextprotocol/ClientCapabilities"),
+        in_meta("IO.modelcontextprotocol/protocolVersion"),
+    ] {
+        let rejection = Envelope::inbound(message.as_bytes()).expect_err(&message);
+        assert_eq!(rejection.refusal.code, Code::Ambiguous, "{message}");
+        assert_eq!(rejection.id.as_deref(), Some("1"), "{message}");
+    }
+    for message in [
+        in_message("methods"),
+        in_params("argument"),
+        in_params("meta"),
+        in_params("Arguments2"),
+        in_meta("Name"),
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{"a":1,"A":2,"Name":3}}}"#
+            .to_owned(),
+    ] {
+        assert!(Envelope::inbound(message.as_bytes()).is_ok(), "{message}");
+    }
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{},"Result":{}}"#;
+    assert!(Envelope::upstream(answer.as_bytes()).is_ok());
+}

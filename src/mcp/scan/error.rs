@@ -33,6 +33,14 @@ pub enum ScanError {
         /// Just after the second key.
         at: usize,
     },
+    /// A key that parsers which ignore case take for a member that matters.
+    #[error("the key before byte {at} differs from `{member}` only in case or invisibly")]
+    Lookalike {
+        /// Just after the key.
+        at: usize,
+        /// The member that it is not.
+        member: &'static str,
+    },
     /// An escape of half a surrogate pair.
     #[error("a lone surrogate in the string before byte {at}")]
     LoneSurrogate {
@@ -54,6 +62,7 @@ impl ScanError {
             Self::Utf8 { .. } | Self::Syntax { .. } => Code::ParseError,
             Self::Depth { .. }
             | Self::DuplicateKey { .. }
+            | Self::Lookalike { .. }
             | Self::LoneSurrogate { .. }
             | Self::NumberRange { .. } => Code::Ambiguous,
         }

@@ -5,6 +5,24 @@ use std::{borrow::Cow, collections::HashSet};
 /// Up to this many keys an object is searched from end to end, which is faster than hashing.
 const NARROW: usize = 16;
 
+/// The member of `members` that `key` is not, but that a parser which ignores case takes it for: Go's `encoding/json`
+/// folds ASCII letters, U+017F and U+212A, and libraries that end strings at a NUL take `"name\0"` for `"name"`.
+pub(super) fn lookalike(key: &str, members: &[&'static str]) -> Option<&'static str> {
+    let folded = || key.chars().filter(|c| *c != '\0').map(fold);
+    members
+        .iter()
+        .find(|member| key.len() >= member.len() && folded().eq(member.chars().map(fold)))
+        .copied()
+}
+
+fn fold(c: char) -> char {
+    match c {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        _ => c.to_ascii_lowercase(),
+    }
+}
+
 #[derive(Debug)]
 struct Object<'a> {
     first: usize,
