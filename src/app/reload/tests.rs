@@ -32,7 +32,8 @@ fn start(folder: &Path) -> (Reloader, mpsc::Receiver<Outcome>) {
         state_directory: Some("/nonexistent/state".into()),
         ..Environment::default()
     };
-    let report = move |outcome: &Outcome, _: &Loaded| send.send(outcome.clone()).expect("somebody listens");
+    let report =
+        move |outcome: &Outcome, _: &Loaded| send.send(outcome.clone()).expect("somebody listens");
     let reloader = Reloader::start(Loader::new(folder, environment), report).expect("no faults");
     (reloader, receive)
 }
@@ -238,7 +239,8 @@ async fn watching_finds_a_change_by_itself() {
         state_directory: Some("/nonexistent/state".into()),
         ..Environment::default()
     };
-    let report = move |outcome: &Outcome, _: &Loaded| send.send(outcome.clone()).expect("somebody listens");
+    let report =
+        move |outcome: &Outcome, _: &Loaded| send.send(outcome.clone()).expect("somebody listens");
     let reloader = Reloader::start(Loader::new(folder.path(), environment), report);
     let reloader = Arc::new(reloader.expect("no faults"));
     let watch = tokio::spawn(reloader.clone().watch());
