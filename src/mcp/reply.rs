@@ -5,7 +5,7 @@ use http::StatusCode;
 use serde::Serialize;
 
 use super::{Era, Rejection, Revision, methods::Method};
-use crate::refusal::{Code, Refusal, Shape};
+use crate::refusal::{Code, Fault, Refusal, Shape};
 
 /// JSON-RPC's internal error, for refusals that only `tools/call` can carry as a result.
 const INTERNAL: i32 = -32603;
@@ -22,7 +22,7 @@ struct ErrorData<'a> {
     code: &'a str,
     remedy: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    supported: Option<[&'static str; 2]>,
+    supported: Option<Vec<&'static str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     requested: Option<&'a str>,
 }
@@ -66,7 +66,11 @@ pub fn refused(era: Era, method: Option<Method>, rejection: &Rejection) -> (Stat
         }
         _ => error(rejection),
     };
-    (status(era, refusal.code), body)
+    let status = match &rejection.id {
+        Some(_) => status(era, refusal.code),
+        None => status_alone(refusal.code),
+    };
+    (status, body)
 }
 
 /// The HTTP status of a refusal. Legacy clients read errors of methods and parameters from a 200.
@@ -78,6 +82,16 @@ pub fn status(era: Era, code: Code) -> StatusCode {
     StatusCode::from_u16(status).expect("the table of codes holds HTTP statuses")
 }
 
+/// The status where no JSON-RPC id says what failed: a stream that did not open, a notification that was not taken.
+/// It alone tells the client then, so it is never a 200.
+fn status_alone(code: Code) -> StatusCode {
+    match (code.status(), code.fault()) {
+        (200, Fault::Internal) => StatusCode::SERVICE_UNAVAILABLE,
+        (200, _) => StatusCode::BAD_GATEWAY,
+        _ => status(Era::Modern, code),
+    }
+}
+
 /// A JSON-RPC error. Without an id, the member is absent, as the schema of MCP has it.
 pub fn error(rejection: &Rejection) -> Bytes {
     let refusal = &rejection.refusal;
@@ -86,22 +100,35 @@ pub fn error(rejection: &Rejection) -> Bytes {
         Shape::Http | Shape::Tool => INTERNAL,
     };
     let text = refusal.text();
-    let unsupported = refusal.code == Code::VersionUnsupported;
     let object = ErrorObject {
         code,
         message: &text,
         data: ErrorData {
             code: refusal.code.as_str(),
             remedy: refusal.code.remedy(),
-            supported: unsupported.then(|| Revision::SERVED.map(Revision::as_str)),
-            requested: if unsupported {
-                Some(rejection.requested.as_deref().unwrap_or_default())
-            } else {
-                None
+            supported: supported(rejection),
+            requested: match refusal.code {
+                Code::VersionUnsupported | Code::UpstreamEra => {
+                    Some(rejection.requested.as_deref().unwrap_or_default())
+                }
+                _ => None,
             },
         },
     };
     response(rejection.id.as_deref(), "error", &json(&object))
+}
+
+/// The versions that a client can have instead: all that are served, or those of the server's other era.
+fn supported(rejection: &Rejection) -> Option<Vec<&'static str>> {
+    let served = Revision::SERVED.map(Revision::as_str).into_iter();
+    match rejection.refusal.code {
+        Code::VersionUnsupported => Some(served.collect()),
+        Code::UpstreamEra => {
+            let requested = rejection.requested.as_deref();
+            Some(served.filter(|served| Some(*served) != requested).collect())
+        }
+        _ => None,
+    }
 }
 
 /// A tool result that tells a model why its call was refused.
