@@ -146,9 +146,8 @@ impl Gateway {
         permit: &Permit,
         entry: &mut Entry,
     ) -> Result<Finding, Refusal> {
-        if asked.era == Era::Modern && asked.method.is_some() {
-            let deadline = Deadline::after(permit.server().limits.call);
-            self.upstream.require_modern(permit, deadline).await?;
+        if let Some(method) = asked.method {
+            entry.is(method);
         }
         match asked.method {
             Some(mcp::Method::ToolsCall) => call::call(self, asked, permit, entry).await,
@@ -163,6 +162,20 @@ impl Gateway {
             // Progress of the client's answers to requests that are not relayed, unknown notifications, stray responses.
             Some(mcp::Method::Progress) | None => Ok(Finding::Accepted),
         }
+    }
+
+    /// What must hold before a server is asked anything: that records are kept, and that it speaks the caller's era.
+    async fn prepare(
+        &self,
+        asked: &Asked<'_>,
+        permit: &Permit,
+        deadline: Deadline,
+    ) -> Result<(), Refusal> {
+        self.shared.journal.admit_read()?;
+        if asked.era == Era::Modern {
+            self.upstream.require_modern(permit, deadline).await?;
+        }
+        Ok(())
     }
 
     fn open(&self, ask: &Ask) -> Entry {

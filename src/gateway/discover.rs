@@ -5,7 +5,6 @@ use serde_json::value::RawValue;
 
 use super::{Asked, Entry, Finding, Gateway, own};
 use crate::{
-    audit::Kind,
     deadline::Deadline,
     egress::Effect,
     mcp::Revision,
@@ -21,9 +20,9 @@ pub(super) async fn discover(
     permit: &Permit,
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
-    entry.is(Kind::Request, "server/discover");
-    entry.admit_read()?;
     let deadline = Deadline::after(permit.server().limits.call);
+    gateway.prepare(asked, permit, deadline).await?;
+    entry.admit_read()?;
     let ticket = asked.ticket(gateway)?;
     let headers = asked.upstream_headers();
     let request = asked.request(permit, &headers, &ticket, &Effect::Read, deadline);

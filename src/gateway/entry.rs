@@ -7,7 +7,7 @@ use crate::{
     approval::Consent,
     audit::{Intent, Kind, OutcomeKind, Phase, Record, RecordTarget, Recorded},
     egress::{Destination, Effect},
-    id,
+    id, mcp,
     policy::Permit,
     refusal::{Code, Fault, Refusal},
     upstream::{Answer, Answered, Error, Message},
@@ -92,9 +92,13 @@ impl Entry {
     }
 
     /// Says what kind of request it turned out to be.
-    pub(super) fn is(&mut self, kind: Kind, method: &'static str) {
-        self.record.kind = kind;
-        self.record.method = Some(method.into());
+    pub(super) fn is(&mut self, method: mcp::Method) {
+        self.record.kind = match method {
+            mcp::Method::ToolsCall => Kind::Call,
+            mcp::Method::ToolsList => Kind::List,
+            _ => Kind::Request,
+        };
+        self.record.method = Some(method.as_str().into());
     }
 
     /// A read goes on only while records are kept, unless the operator said otherwise.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::{Asked, Entry, Finding, Gateway, own};
 use crate::{
-    audit::Kind,
     catalog::MAX_TOOLS,
     deadline::Deadline,
     egress::Effect,
@@ -23,9 +22,9 @@ pub(super) async fn list(
     permit: &Permit,
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
-    entry.is(Kind::List, "tools/list");
-    entry.admit_read()?;
     let deadline = Deadline::after(permit.server().limits.call);
+    gateway.prepare(asked, permit, deadline).await?;
+    entry.admit_read()?;
     let ticket = asked.ticket(gateway)?;
     let headers = asked.upstream_headers();
     let request = asked.request(permit, &headers, &ticket, &Effect::Read, deadline);
