@@ -1,12 +1,17 @@
 //! The gateway end to end: an agent on one socket, a tool server on another, and the whole product between them.
 
+mod bodies;
 mod bytes;
+mod connection;
+mod drain;
 mod effects;
 mod eras;
 mod faults;
 mod gone;
 mod input;
+mod listening;
 mod lists;
+mod odd;
 mod reload;
 mod renewal;
 mod sentinel;

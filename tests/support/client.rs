@@ -127,6 +127,16 @@ impl Exchange {
         patiently(exchange.read_head()).await.then_some(exchange)
     }
 
+    /// Reads `before` to its end, then asks again on the same connection.
+    pub(crate) async fn again(mut before: Self, bytes: &[u8]) -> Option<Self> {
+        while patiently(before.piece()).await {}
+        before.head.clear();
+        before.text.clear();
+        before.complete = false;
+        before.stream.write_all(bytes).await.ok()?;
+        patiently(before.read_head()).await.then_some(before)
+    }
+
     /// Writes `bytes` and reads nothing.
     pub(crate) async fn unanswered(stream: Box<dyn Io>, bytes: &[u8]) -> Self {
         let mut stream = BufReader::new(stream);

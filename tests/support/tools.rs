@@ -74,8 +74,6 @@ pub(crate) struct Seen {
     pub(crate) head: String,
     pub(crate) text: String,
     pub(crate) json: Value,
-    /// The connection's number, from 1.
-    pub(crate) connection: usize,
 }
 
 impl Seen {
@@ -215,13 +213,12 @@ enum Stream {
 struct Connection {
     stream: BufReader<Box<dyn tollgate::egress::Io>>,
     reset: Option<std::os::fd::OwnedFd>,
-    number: usize,
     shared: Arc<Shared>,
 }
 
 impl Connection {
     fn new(stream: Stream, shared: Arc<Shared>) -> Self {
-        let number = shared.connections.fetch_add(1, Ordering::SeqCst) + 1;
+        shared.connections.fetch_add(1, Ordering::SeqCst);
         shared.open.fetch_add(1, Ordering::SeqCst);
         let (stream, reset): (Box<dyn tollgate::egress::Io>, _) = match stream {
             Stream::Plain(stream) => {
@@ -233,7 +230,6 @@ impl Connection {
         Self {
             stream: BufReader::new(stream),
             reset,
-            number,
             shared,
         }
     }
@@ -308,7 +304,6 @@ impl Connection {
             json: serde_json::from_str(&text).unwrap_or_default(),
             head,
             text,
-            connection: self.number,
         })
     }
 }

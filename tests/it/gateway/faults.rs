@@ -284,12 +284,12 @@ async fn answers_without_measure() {
             (
                 "an endless event",
                 endless(sound::stream(), &format!("data: {piece}\n")),
-                "upstream.event_too_large",
+                "egress.response_too_large",
             ),
             (
                 "an endless line",
                 endless(sound::stream(), &piece),
-                "upstream.event_too_large",
+                "egress.response_too_large",
             ),
             ("a bomb", packed(&bomb), "egress.response_too_large"),
             ("no gzip", packed(b"hello"), "egress.response_encoding"),

@@ -57,13 +57,9 @@ async fn a_running_call_ends_by_the_policy_it_began_with() {
     let calls = first.of("tools/call").len();
     let grants = gate.folder().join("egress.toml");
     let text = std::fs::read_to_string(&grants).unwrap();
-    write(
-        &grants,
-        &text
-            .replacen("server:s\"", "server:none\"", 1)
-            .replace("[\"server:t\"]", "[\"server:s\", \"server:t\"]")
-            .replace("server:none", "server:t"),
-    );
+    let (_, second_only) = text.rsplit_once("[[private]]").unwrap();
+    let both = second_only.replace("\"server:t\"", "\"server:s\", \"server:t\"");
+    write(&grants, &format!("[[private]]{both}"));
     change(&gate, |text| {
         text.replace(&first.address.to_string(), &second.address.to_string())
     });

@@ -7,7 +7,7 @@ use crate::support::{
     agent::Agent,
     gate::{Gate, Policy, ends, eventually},
     sound as say,
-    tools::{Latch, Seen, Step, Tools},
+    tools::{LIST, Latch, Seen, Step, Tools},
 };
 
 fn code(body: &Value) -> (&Value, &Value) {
@@ -40,6 +40,16 @@ async fn a_session_opens_and_ends_on_both_sides() {
             (ping.status, &*ping.body),
             (200, r#"{"jsonrpc":"2.0","id":9,"result":{}}"#)
         );
+        let older = agent
+            .call("1", "get_weather")
+            .set("MCP-Protocol-Version", "2025-06-18");
+        let reply = gate.send(older).await;
+        assert_eq!(reply.status, 400);
+        assert_eq!(reply.json()["error"]["data"]["requested"], "2025-06-18");
+        let unnamed = agent
+            .call("1", "get_weather")
+            .without("MCP-Protocol-Version");
+        assert_eq!(gate.send(unnamed).await.status, 200);
         assert_eq!(gate.metric("tollgate_mcp_sessions"), 1);
         assert_eq!(gate.send(agent.bare("DELETE")).await.status, 200);
         assert_eq!(gate.metric("tollgate_mcp_sessions"), 0);
@@ -243,7 +253,8 @@ async fn a_cancelled_call_ends_on_both_sides_without_an_answer() {
         })
         .await;
         let told = &tools.of("notifications/cancelled")[at];
-        let id = &tools.of("tools/call")[at].json["id"];
+        let calls = tools.of("tools/call");
+        let id = &calls.iter().find(|seen| seen.tool() == tool).unwrap().json["id"];
         assert_eq!(
             told.text,
             format!(
@@ -264,6 +275,36 @@ async fn a_cancelled_call_ends_on_both_sides_without_an_answer() {
             .count(),
         2,
         "{ended:?}"
+    );
+}
+
+/// A call that waits for the list of tools has not been sent yet, and will not be.
+#[tokio::test]
+async fn a_call_that_is_cancelled_before_it_is_sent_is_not_sent() {
+    let (came, list) = (Latch::new(), Latch::new());
+    let script = {
+        let (came, list) = (came.clone(), list.clone());
+        move |seen: &Seen| {
+            let wait = vec![Step::Tell(came.clone()), Step::Wait(list.clone())];
+            (seen.method() == "tools/list").then(|| [wait, say::result(false, LIST)].concat())
+        }
+    };
+    let (tools, gate) = before(script, "").await;
+    let agent = Agent::modern("s").legacy(&gate).await;
+    let cancel = async {
+        came.wait().await;
+        let cancel =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+        assert_eq!(gate.send(agent.post(cancel)).await.status, 202);
+        list.open();
+    };
+    let (reply, ()) = tokio::join!(gate.send(agent.call("1", "send_mail")), cancel);
+    assert_eq!((reply.status, &*reply.body), (200, ""));
+    assert_eq!(tools.of("tools/call").len(), 0);
+    assert!(
+        stop(gate)
+            .await
+            .contains(&"call failed gateway.cancelled".to_owned())
     );
 }
 
