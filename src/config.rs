@@ -25,6 +25,9 @@ use crate::{
 /// The name of the file, within the policy folder.
 pub const FILE: &str = "tollgate.toml";
 
+/// The name of the control socket, within `state_dir`.
+pub const CONTROL_SOCKET: &str = "control.sock";
+
 /// What the process environment says; `app` reads it, so that everything below is a function of data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
@@ -66,7 +69,7 @@ pub struct Settings {
 impl Settings {
     /// Where the control socket stands.
     pub fn control_socket(&self) -> PathBuf {
-        self.state_dir.join("control.sock")
+        self.state_dir.join(CONTROL_SOCKET)
     }
 }
 

@@ -32,7 +32,6 @@ use crate::{
     audit::{Journal, Kind, Phase, Record},
     catalog::Catalog,
     clock::Clock,
-    deadline::Deadline,
     identity::Caller,
     mcp::{self, Era},
     policy::{self, Permit, Snapshot},
@@ -147,7 +146,7 @@ impl Gateway {
         entry: &mut Entry,
     ) -> Result<Finding, Refusal> {
         if let Some(method) = asked.method {
-            entry.is(method);
+            entry.is(kind(method), method.as_str());
         }
         match asked.method {
             Some(mcp::Method::ToolsCall) => call::call(self, asked, permit, entry).await,
@@ -164,25 +163,21 @@ impl Gateway {
         }
     }
 
-    /// What must hold before a server is asked anything: that records are kept, and that it speaks the caller's era.
-    async fn prepare(
-        &self,
-        asked: &Asked<'_>,
-        permit: &Permit,
-        deadline: Deadline,
-    ) -> Result<(), Refusal> {
-        self.shared.journal.admit_read()?;
-        if asked.era == Era::Modern {
-            self.upstream.require_modern(permit, deadline).await?;
-        }
-        Ok(())
-    }
-
+    /// The record of a request of which only the head is known.
     fn open(&self, ask: &Ask) -> Entry {
         let mut record = Record::new(self.shared.clock.now(), Kind::Request, Phase::Outcome);
         record.subject = Some(ask.caller.subject().clone());
         record.server = Some(ask.server.clone());
         record.request_id = Some(ask.request_id);
         Entry::open(self, record, ask.started)
+    }
+}
+
+/// Under which kind a message's record stands.
+fn kind(method: mcp::Method) -> Kind {
+    match method {
+        mcp::Method::ToolsCall => Kind::Call,
+        mcp::Method::ToolsList => Kind::List,
+        _ => Kind::Request,
     }
 }

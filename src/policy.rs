@@ -14,10 +14,9 @@ mod snapshot;
 mod words;
 
 pub use compile::{File, Inputs, Local, compile};
-pub use decide::{Permit, decide, usable};
-pub use keys_file::keys;
+pub use decide::{Permit, decide};
+pub use keys_file::{KeyEntry, keys};
 pub use server::{
     Access, Approval, Era, Pattern, Server, ServerLimits, ToolOverride, Trust, Unasked,
 };
 pub use snapshot::{AccessMode, Key, Snapshot};
-pub use words::name_fault;

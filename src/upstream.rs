@@ -89,8 +89,17 @@ impl Upstream {
         self.ask(request).await
     }
 
-    /// Asks anything that has no effect of its own: lists, discovery.
+    /// Asks anything that has no effect of its own: lists, discovery. A modern request goes only to a server that is
+    /// known to be modern, since another might take it for something else.
     pub async fn ask(&self, request: Request<'_>) -> Result<Answered, Error> {
+        if let Wire::Modern(_) = request.wire {
+            self.require_modern(request.permit, request.deadline)
+                .await?;
+        }
+        self.exchange(request).await
+    }
+
+    async fn exchange(&self, request: Request<'_>) -> Result<Answered, Error> {
         let inbound = match request.wire {
             Wire::Modern(_) => self.post(&request).await?,
             Wire::Legacy(session) => self.post_in_session(&request, session).await?,

@@ -28,7 +28,7 @@ use crate::{
 
 /// The heart of a running process.
 pub(super) struct Core {
-    pub(super) reloader: Reloader,
+    pub(super) reloader: Arc<Reloader>,
     pub(super) terms: Arc<ArcSwap<Terms>>,
     pub(super) tls: Option<Tls>,
     pub(super) journal: Journal,

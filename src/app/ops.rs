@@ -39,7 +39,7 @@ pub(super) fn start(
 async fn serve(core: Arc<Core>, control: StdListener, ops: Option<Bound>) -> io::Result<()> {
     let control = UnixListener::from_std(control)?;
     tokio::spawn(control::serve(control, core.clone()));
-    tokio::spawn(watch(core.clone()));
+    tokio::spawn(core.reloader.clone().watch());
     let Some(ops) = ops else {
         core.stop.cancelled().await;
         return Ok(());
@@ -62,14 +62,4 @@ async fn serve(core: Arc<Core>, control: StdListener, ops: Option<Bound>) -> io:
         }
     }
     Ok(())
-}
-
-/// Looks at the policy folder now and then.
-async fn watch(core: Arc<Core>) {
-    loop {
-        sleep(super::reload::INTERVAL).await;
-        let core = core.clone();
-        // A look that panicked has said so; the next one is as good as ever.
-        drop(tokio::task::spawn_blocking(move || core.reloader.poll()).await);
-    }
 }

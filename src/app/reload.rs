@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::ArcSwap;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::load::{Attempt, Loaded, Loader};
@@ -94,11 +94,6 @@ impl Reloader {
     }
 
     /// What holds now. Load it once for each request, so that all of it is judged by one policy.
-    pub fn current(&self) -> Guard<Arc<Loaded>> {
-        self.current.load()
-    }
-
-    /// What holds now, to be kept for longer than a few steps.
     pub fn current_full(&self) -> Arc<Loaded> {
         self.current.load_full()
     }

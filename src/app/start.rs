@@ -1,9 +1,9 @@
 //! From files to a running process. Nothing waits for a tool server, and nothing runs before records can be kept.
 
 use std::{
-    fs::DirBuilder,
+    fs::{self, DirBuilder},
     num::NonZeroUsize,
-    os::unix::fs::DirBuilderExt,
+    os::unix::{fs::DirBuilderExt, net::UnixListener},
     path::Path,
     sync::{Arc, Mutex, OnceLock, Weak},
     thread,
@@ -64,7 +64,6 @@ impl Options {
 ///
 /// Faults of the files, an address in use, records that cannot be kept. Nothing is left running then.
 pub fn start(options: Options) -> Result<Running, Error> {
-    let started = Instant::now();
     let slot: Arc<OnceLock<Weak<Core>>> = Arc::default();
     let reloader = Reloader::start(options.loader, {
         let slot = slot.clone();
@@ -76,44 +75,51 @@ pub fn start(options: Options) -> Result<Running, Error> {
     })
     .map_err(Error::Config)?;
     let loaded = reloader.current_full();
-    let settings = &loaded.settings;
-    make_state_dir(&settings.state_dir)?;
+    make_state_dir(&loaded.settings.state_dir)?;
     // The control socket also keeps a second process away from this state.
-    let control = listen::unix(&settings.control_socket(), 0o600).map_err(failed("control"))?;
+    let socket = loaded.settings.control_socket();
+    let control = listen::unix(&socket, 0o600).map_err(failed("control"))?;
+    let running = assemble(reloader, options.workers).and_then(|(core, doors)| {
+        // A slot that was empty until now takes it.
+        drop(slot.set(Arc::downgrade(&core)));
+        run(core, control, doors, options.grace)
+    });
+    running.inspect_err(|_| drop(fs::remove_file(&socket)))
+}
+
+/// Opens the records first, then the doors: what comes in is taken down from the first request on.
+fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doors), Error> {
+    let loaded = reloader.current_full();
     let metrics = Arc::new(Metrics::new());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let journal = Journal::open(records(settings), clock.clone(), &metrics)?;
-    let doors = Doors::open(&loaded, options.workers)?;
-    let core = Arc::new(Core {
+    let journal = Journal::open(records(&loaded.settings), clock.clone(), &metrics)?;
+    let doors = Doors::open(&loaded, workers)?;
+    let shared = gateway::Shared::new(journal.clone(), metrics.clone(), clock.clone());
+    let core = Core {
         terms: Arc::new(ArcSwap::from_pointee(terms(&loaded))),
         tls: doors.tls.clone(),
-        gateway: Arc::new(gateway::Shared::new(
-            journal.clone(),
-            metrics.clone(),
-            clock.clone(),
-        )),
+        gateway: Arc::new(shared),
         eras: Arc::default(),
         drain: CancellationToken::new(),
         cut: CancellationToken::new(),
         stop: CancellationToken::new(),
-        workers: options.workers.get(),
+        workers: workers.get(),
         listeners: doors.status(),
         pending: Mutex::new(Pending::default()),
-        reloader,
+        reloader: Arc::new(reloader),
         journal,
         metrics,
         clock,
-        started,
-    });
-    drop(slot.set(Arc::downgrade(&core)));
+        started: Instant::now(),
+    };
     core.metrics.policy_loaded(loaded.policy.generation);
     core.record(Record::lifecycle(core.clock.now(), "start"));
-    run(core, control, doors, options.grace)
+    Ok((Arc::new(core), doors))
 }
 
 fn run(
     core: Arc<Core>,
-    control: std::os::unix::net::UnixListener,
+    control: UnixListener,
     doors: Doors,
     grace: Duration,
 ) -> Result<Running, Error> {

@@ -14,7 +14,7 @@ use super::{
     Exit,
     socket::{complain, config_fault, say},
 };
-use crate::{app::load, id, policy::Key, table::Fault};
+use crate::{app::load, id, policy::KeyEntry, table::Fault};
 
 /// Make, list and revoke agent keys.
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ Examples:
   tollgate agent-key new --agent ci --user ann --group eng --expires 2027-01-31
   tollgate agent-key list
   tollgate agent-key revoke 3f9a27c1")]
-pub struct Args {
+pub(super) struct Args {
     /// Policy folder [default: $TOLLGATE_POLICY, /etc/tollgate, ~/.config/tollgate]
     #[arg(long, value_name = "DIR", global = true)]
     policy: Option<PathBuf>,
@@ -61,7 +61,7 @@ enum Trouble {
 }
 
 /// Does what is asked.
-pub fn run(args: Args) -> ExitCode {
+pub(super) fn run(args: Args) -> ExitCode {
     match act(args) {
         Ok(text) => {
             say(&text);
@@ -88,6 +88,11 @@ fn act(args: Args) -> Result<String, Trouble> {
 
 /// The key goes to standard output alone, so that a script can take it.
 fn make(file: KeysFile, new: &New) -> Result<String, Trouble> {
+    if file.local() {
+        let why = "every caller is the local user, so a key would be a mistake; add `[identity.keys]` to tollgate.toml, \
+                   and remove `[identity.local]`, first";
+        return Err(Trouble::Failed(why.to_owned()));
+    }
     let key = format!("tg_{}", id::token());
     let digest: [u8; 32] = Sha256::digest(&key).into();
     let text = edit::appended(file.text(), &digest, new).map_err(Trouble::Failed)?;
@@ -113,13 +118,14 @@ struct Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    fn new(digest: &[u8; 32], key: &'a Key) -> Self {
+    fn new(entry: &'a KeyEntry) -> Self {
+        let key = &entry.key;
         let scopes = [("call", key.scopes.call), ("act-for", key.scopes.act_for)];
         let expires = key
             .expires
             .and_then(|end| jiff::Timestamp::try_from(end).ok());
         Self {
-            sha256: id::hex(digest),
+            sha256: id::hex(&entry.digest),
             agent: &key.agent,
             tenant: &key.tenant,
             user: &key.user,
@@ -155,8 +161,8 @@ impl<'a> Listed<'a> {
 
 fn list(file: &KeysFile, json: bool) -> Result<String, Trouble> {
     let mut text = String::new();
-    for (digest, key) in file.keys()? {
-        let listed = Listed::new(&digest, &key.value);
+    for entry in file.keys()? {
+        let listed = Listed::new(&entry);
         if json {
             let line = serde_json::to_string(&listed);
             text += &(line.expect("texts and lists have a JSON form") + "\n");
@@ -179,22 +185,20 @@ fn revoke(file: KeysFile, digest: &str) -> Result<String, Trouble> {
     let keys = file.keys()?;
     let mut fitting = keys
         .iter()
-        .filter(|(digest, _)| id::hex(digest).starts_with(&wanted));
-    let (Some((digest, key)), None) = (fitting.next(), fitting.next()) else {
+        .filter(|entry| id::hex(&entry.digest).starts_with(&wanted));
+    let (Some(entry), None) = (fitting.next(), fitting.next()) else {
         let why = format!(
             "`{wanted}` begins no key's SHA-256, or more than one's; `tollgate agent-key list` shows them"
         );
         return Err(Trouble::Failed(why));
     };
-    let text = edit::removed(file.text(), key.place.line()).map_err(Trouble::Failed)?;
-    let told = format!(
-        "revoked {}: agent `{}`, user `{}`\n",
-        short(digest),
-        key.value.agent,
-        key.value.user
-    );
+    let text = edit::removed(file.text(), entry.place.line()).map_err(Trouble::Failed)?;
     file.replace(&text)?;
-    Ok(told)
+    let (agent, user) = (&entry.key.agent, &entry.key.user);
+    Ok(format!(
+        "revoked {}: agent `{agent}`, user `{user}`\n",
+        short(&entry.digest)
+    ))
 }
 
 fn short(digest: &[u8; 32]) -> String {

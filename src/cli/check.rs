@@ -25,7 +25,7 @@ Faults are told as file:line:col: key: message, all of them at once; exit code 7
 Examples:
   tollgate check --policy ./policy
   tollgate check --json | jq '.faults[]'")]
-pub struct Args {
+pub(super) struct Args {
     /// Policy folder [default: $TOLLGATE_POLICY, /etc/tollgate, ~/.config/tollgate]
     #[arg(long, value_name = "DIR")]
     policy: Option<PathBuf>,
@@ -50,7 +50,7 @@ struct JsonFault<'a> {
 }
 
 /// Checks and tells.
-pub fn run(args: Args) -> ExitCode {
+pub(super) fn run(args: Args) -> ExitCode {
     let folder = match load::find_folder(args.policy.as_deref()) {
         Ok(folder) => folder,
         Err(fault) => return config_fault(&[fault]).into(),

@@ -91,8 +91,8 @@ fn serve(args: Args) -> Result<(), Exit> {
     options.workers = args.workers.unwrap_or(options.workers);
     options.grace = Duration::from_secs(args.grace);
     let running = app::start(options).map_err(|error| failed(&error))?;
-    announce(&running.handle().status());
     heed(running.handle())?;
+    announce(&running.handle().status());
     running.wait().map_err(|error| failed(&error))
 }
 

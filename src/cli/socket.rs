@@ -12,6 +12,7 @@ use crate::{
         load,
     },
     config,
+    table::{self, Fault},
 };
 
 /// Which process a command speaks to.
@@ -45,28 +46,24 @@ impl Which {
         }
     }
 
-    /// Only `tollgate.toml` is read: a fault elsewhere in the folder must not keep `status` from telling of it.
+    /// Reads nothing but `state_dir`: a fault elsewhere in the folder must not keep `status` from telling of it.
     fn configured(&self) -> Result<PathBuf, Exit> {
         let folder =
             load::find_folder(self.policy.as_deref()).map_err(|fault| config_fault(&[fault]))?;
-        let file = folder.join(config::FILE);
-        let text = match std::fs::read_to_string(&file) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => {
-                complain(&[format!("cannot read `{}`: {error}", file.display())]);
-                return Err(Exit::Config);
-            }
-        };
-        let settings = config::read(text.as_deref(), &load::environment());
-        settings
+        let text = std::fs::read_to_string(folder.join(config::FILE)).unwrap_or_default();
+        let (written, _) = table::read(config::FILE, &text, |root| root.text("state_dir"));
+        if let Some(state_dir) = written.flatten() {
+            return Ok(PathBuf::from(state_dir.value).join(config::CONTROL_SOCKET));
+        }
+        let defaults = config::read(None, &load::environment());
+        defaults
             .map(|settings| settings.control_socket())
             .map_err(|faults| config_fault(&faults))
     }
 }
 
 /// Tells faults of the configuration.
-pub(super) fn config_fault(faults: &[crate::table::Fault]) -> Exit {
+pub(super) fn config_fault(faults: &[Fault]) -> Exit {
     complain(faults);
     Exit::Config
 }

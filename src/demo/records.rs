@@ -36,14 +36,48 @@ pub(super) fn line(record: &Value) -> String {
         (Some(server), None) => server.to_owned(),
         (None, _) => "-".to_owned(),
     };
+    let seq = record["seq"].to_string();
     let hash: String = text("hash").chars().take(12).collect();
-    format!(
-        "{:>4}  {:<9} {:<8} {:<24} {:<8} {:<26} {hash}",
-        record["seq"],
-        text("kind"),
-        text("phase"),
-        what,
-        text("outcome"),
-        text("code"),
-    )
+    columns([
+        &seq,
+        &text("kind"),
+        &text("phase"),
+        &what,
+        &text("outcome"),
+        &text("code"),
+        &hash,
+    ])
+}
+
+/// What stands above the lines.
+pub(super) fn heading() -> String {
+    columns([
+        "seq",
+        "kind",
+        "phase",
+        "server/tool",
+        "outcome",
+        "code",
+        "hash",
+    ])
+}
+
+fn columns([seq, kind, phase, what, outcome, code, hash]: [&str; 7]) -> String {
+    format!("{seq:>4}  {kind:<9} {phase:<8} {what:<22} {outcome:<8} {code:<24} {hash}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_record_is_shown_on_one_line() {
+        let record = json!({ "seq": 7, "kind": "call", "phase": "outcome", "outcome": "allowed",
+            "server": "tools", "tool": "get_time", "hash": "0123456789abcdef" });
+        assert_eq!(
+            line(&record),
+            "   7  call      outcome  tools/get_time         allowed  -                        0123456789ab"
+        );
+    }
 }

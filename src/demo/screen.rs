@@ -8,6 +8,9 @@ const GREEN: &str = "32";
 const RED: &str = "31";
 const CYAN: &str = "36";
 
+/// How long a line of an answer may be.
+const WIDTH: usize = 96;
+
 /// A place to print to.
 pub struct Screen<'w> {
     out: &'w mut dyn Write,
@@ -48,8 +51,11 @@ impl<'w> Screen<'w> {
 
     /// What comes back.
     pub fn received(&mut self, text: &str) -> io::Result<()> {
-        let arrow = self.painted(CYAN, "←");
-        writeln!(self.out, "   {arrow} {text}")?;
+        let mut mark = self.painted(CYAN, "←");
+        for line in wrapped(text) {
+            writeln!(self.out, "   {mark} {line}")?;
+            " ".clone_into(&mut mark);
+        }
         self.out.flush()
     }
 
@@ -78,6 +84,23 @@ impl<'w> Screen<'w> {
     }
 }
 
+/// The words of a text in lines of at most [`WIDTH`] characters, where words are not longer; at least one line.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("it begins with one line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + word.chars().count() < WIDTH {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,5 +116,14 @@ mod tests {
         };
         assert_eq!(printed(false), "   ✔ as it should be\n");
         assert_eq!(printed(true), "   \u{1b}[32m✔\u{1b}[0m as it should be\n");
+    }
+
+    #[test]
+    fn long_answers_are_wrapped_between_words() {
+        let long = "x".repeat(100);
+        let text = format!("{} {long} b", "seven77".repeat(13));
+        assert_eq!(wrapped(&text), ["seven77".repeat(13), long, "b".to_owned()]);
+        assert_eq!(wrapped("a b"), ["a b"]);
+        assert_eq!(wrapped(""), [""]);
     }
 }

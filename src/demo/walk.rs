@@ -153,10 +153,9 @@ impl Walk<'_, '_> {
         let mut good = self.verdict(answer.is_good(), "the address lies within the grant")?;
 
         self.title("7  The same name now answers 169.254.169.254")?;
-        self.note("The name server changed its mind after it was trusted (DNS rebinding).")?;
+        self.note("The name server changed its mind (DNS rebinding). For a second Tollgate keeps to the judged address; then it asks again.",)?;
         self.names
             .set(REBINDING_NAME, IpAddr::from([169, 254, 169, 254]));
-        // Until then Tollgate keeps to the address that it judged.
         tokio::time::sleep(ANSWER_COUNTS).await;
         let answer = self
             .tool("rebinding", "get_weather", json!({ "city": "Oslo" }))
@@ -208,6 +207,7 @@ impl Walk<'_, '_> {
             folder: self.records.to_owned(),
             source,
         })?;
+        self.note(&records::heading())?;
         for record in &found {
             self.screen
                 .plain(&records::line(record))

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use tokio::time::timeout_at;
 
-use self::call::{Call, Stopped};
-use super::{Body, DialError, Egress, Error, Failed, locate};
+use self::call::Call;
+use super::{Body, Egress, Error, Failed, locate};
 use crate::{
     address::Judged,
     audit::{Intent, Recorded},
@@ -83,57 +83,32 @@ impl Egress {
         } = out;
         let server = permit.server();
         let host = Arc::<str>::from(server.target.host().to_string());
-        let unsent = |error, destination: Option<&Destination>| Failed {
+        let unsent = |error| Failed {
             error,
             not_sent: true,
-            destination: destination.cloned().map(Box::new),
+            destination: None,
         };
-        let mut request =
-            request::prepare(server, &host, request).map_err(|error| unsent(error, None))?;
-        let judged = self
-            .judge(permit, &host, deadline)
-            .await
-            .map_err(|error| unsent(error, None))?;
+        let request = request::prepare(server, &host, request).map_err(unsent)?;
+        let judged = self.judge(permit, &host, deadline).await.map_err(unsent)?;
         let destination = Destination::new(host, server.target.port(), &judged);
         let call = Call {
             egress: self,
             permit,
-            destination: &destination,
+            host: &destination.host,
             deadline,
         };
-
-        while let Some((key, live)) = call.pooled(&judged.addresses).await {
-            match call.exchange(key, live, request).await {
-                Ok((status, headers, body)) => {
-                    return Ok(Inbound {
-                        status,
-                        headers,
-                        destination,
-                        body,
-                    });
-                }
-                // The peer closed it while it was idle; nothing was sent.
-                Err(Stopped::Unsent(back, _)) => request = *back,
-                Err(Stopped::Failed(error)) => return Err(sent(error, destination)),
-            }
-        }
-        // Opening is rare and its state large: boxed, it does not weigh on every call.
-        let (key, live) = Box::pin(call.open(&judged.addresses))
-            .await
-            .map_err(|error| unsent(error, Some(&destination)))?;
-        match call.exchange(key, live, request).await {
+        match call.deliver(&judged.addresses, request).await {
             Ok((status, headers, body)) => Ok(Inbound {
                 status,
                 headers,
                 destination,
                 body,
             }),
-            Err(Stopped::Failed(error)) => Err(sent(error, destination)),
-            Err(Stopped::Unsent(_, source)) => {
-                let host = destination.host.clone();
-                let source = DialError::Closed(source);
-                Err(unsent(Error::Connect { host, source }, Some(&destination)))
-            }
+            Err((error, not_sent)) => Err(Failed {
+                error,
+                not_sent,
+                destination: Some(Box::new(destination)),
+            }),
         }
     }
 
@@ -154,14 +129,6 @@ impl Egress {
         timeout_at(deadline.instant(), judging)
             .await
             .unwrap_or_else(|_| Err(Error::CallTimeout { host: host.clone() }))
-    }
-}
-
-fn sent(error: Error, destination: Destination) -> Failed {
-    Failed {
-        error,
-        not_sent: false,
-        destination: Some(Box::new(destination)),
     }
 }
 

@@ -89,11 +89,8 @@ impl<'a> Asked<'a> {
 
     /// A refusal of this message, with what its answer needs.
     pub(super) fn rejection(&self, refusal: Refusal) -> Rejection {
-        let revision = match self.era {
-            Era::Modern => Revision::MODERN,
-            Era::Legacy => Revision::LEGACY,
-        };
-        let requested = (refusal.code == Code::UpstreamEra).then(|| revision.as_str().into());
+        let requested =
+            (refusal.code == Code::UpstreamEra).then(|| Revision::LEGACY.as_str().into());
         Rejection {
             requested,
             ..Rejection::from(refusal).with_id(self.id_text())

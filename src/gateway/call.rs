@@ -24,7 +24,8 @@ pub(super) async fn call(
     let deadline = Deadline::after(permit.server().limits.call);
     let name = named_tool(asked, entry)?;
     let ticket = asked.ticket(gateway)?;
-    gateway.prepare(asked, permit, deadline).await?;
+    // Not even the list of tools is asked for while nothing can be recorded.
+    gateway.shared.journal.admit_read()?;
     let tool = known_tool(gateway, asked, permit, &name, deadline).await?;
     let consent = approval::consent(permit, &tool)?;
     let effect = entry.effect(consent).await?;

@@ -20,9 +20,8 @@ pub(super) async fn discover(
     permit: &Permit,
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
-    let deadline = Deadline::after(permit.server().limits.call);
-    gateway.prepare(asked, permit, deadline).await?;
     entry.admit_read()?;
+    let deadline = Deadline::after(permit.server().limits.call);
     let ticket = asked.ticket(gateway)?;
     let headers = asked.upstream_headers();
     let request = asked.request(permit, &headers, &ticket, &Effect::Read, deadline);

@@ -7,7 +7,7 @@ use crate::{
     approval::Consent,
     audit::{Intent, Kind, OutcomeKind, Phase, Record, RecordTarget, Recorded},
     egress::{Destination, Effect},
-    id, mcp,
+    id,
     policy::Permit,
     refusal::{Code, Fault, Refusal},
     upstream::{Answer, Answered, Error, Message},
@@ -41,7 +41,7 @@ impl Ending {
     /// The server answered it.
     pub(super) fn with(message: &Message) -> Self {
         Self {
-            bytes: Some(message.len()),
+            bytes: Some(message.size()),
             is_error: Some(message.is_error()),
             ..Self::default()
         }
@@ -92,13 +92,9 @@ impl Entry {
     }
 
     /// Says what kind of request it turned out to be.
-    pub(super) fn is(&mut self, method: mcp::Method) {
-        self.record.kind = match method {
-            mcp::Method::ToolsCall => Kind::Call,
-            mcp::Method::ToolsList => Kind::List,
-            _ => Kind::Request,
-        };
-        self.record.method = Some(method.as_str().into());
+    pub(super) fn is(&mut self, kind: Kind, method: &'static str) {
+        self.record.kind = kind;
+        self.record.method = Some(method.into());
     }
 
     /// A read goes on only while records are kept, unless the operator said otherwise.

@@ -24,7 +24,7 @@ pub(super) enum Finding {
         session: Option<HeaderValue>,
     },
     /// A stream that ends with the server's answer.
-    Stream(Messages, Ticket),
+    Stream(Box<Messages>, Ticket),
     /// An empty result of our own.
     Empty,
     /// A notification was taken.

@@ -89,7 +89,7 @@ fn refused_by_server(permit: &Permit, message: Message) -> Result<Finding, Refus
     }
     Err(Error::Era {
         server: permit.server().name.clone(),
-        wanted: Revision::LEGACY.as_str(),
+        wanted: Revision::LEGACY,
         spoken: Revision::MODERN.as_str().to_owned(),
     }
     .into())
@@ -117,7 +117,7 @@ fn cut(permit: &Permit, message: &Message, result: &str) -> Result<Vec<Edit>, Re
         let spoken = welcome.protocol_version.chars().take(32).collect();
         return Err(Error::Era {
             server: server(),
-            wanted: Revision::LEGACY.as_str(),
+            wanted: Revision::LEGACY,
             spoken,
         }
         .into());

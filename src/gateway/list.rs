@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
 use super::{Asked, Entry, Finding, Gateway, own};
 use crate::{
     catalog::MAX_TOOLS,
@@ -22,9 +25,8 @@ pub(super) async fn list(
     permit: &Permit,
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
-    let deadline = Deadline::after(permit.server().limits.call);
-    gateway.prepare(asked, permit, deadline).await?;
     entry.admit_read()?;
+    let deadline = Deadline::after(permit.server().limits.call);
     let ticket = asked.ticket(gateway)?;
     let headers = asked.upstream_headers();
     let request = asked.request(permit, &headers, &ticket, &Effect::Read, deadline);
@@ -41,23 +43,39 @@ fn offer(gateway: &Gateway, permit: &Permit, message: Message) -> Result<Finding
     let Some(page) = message.page(MAX_TOOLS)? else {
         return Ok(Finding::Message(message));
     };
-    gateway
-        .shared
-        .catalog
-        .learn(permit, page.tools.iter().map(|tool| &*tool.name))?;
+    let names = page.tools.iter().map(|tool| &*tool.name);
+    gateway.shared.catalog.learn(permit, names)?;
     let Some(kept) = page.filtered(|tool| !permit.hidden(&tool.name)) else {
         return Ok(Finding::Message(message));
     };
+    let place = page.range();
     let text = String::from_utf8_lossy(&kept).into_owned();
-    let edits = vec![Edit {
-        place: page.range(),
-        text,
-    }];
+    let mut edits = own_scope(&message);
+    edits.push(Edit { place, text });
     Ok(Finding::Changed {
         message,
         edits,
         session: None,
     })
+}
+
+/// What was filtered for one caller must not be shared by caches (MCP 2026-07-28, caching).
+fn own_scope(message: &Message) -> Vec<Edit> {
+    #[derive(Deserialize)]
+    struct Hints<'a> {
+        #[serde(borrow, rename = "cacheScope")]
+        scope: Option<&'a RawValue>,
+    }
+    let hints = message
+        .result()
+        .and_then(|result| serde_json::from_str::<Hints<'_>>(result).ok());
+    own::edits(
+        message,
+        [(
+            hints.and_then(|hints| hints.scope),
+            r#""private""#.to_owned(),
+        )],
+    )
 }
 
 /// Reads all pages of the list, unless another call has just done so.

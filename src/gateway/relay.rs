@@ -33,7 +33,7 @@ pub(super) struct Relay {
     gateway: Gateway,
     permit: Permit,
     entry: Entry,
-    messages: Messages,
+    messages: Box<Messages>,
     ticket: Ticket,
     asker: Asker,
     over: bool,
@@ -52,7 +52,7 @@ impl Relay {
         asked: &Asked<'_>,
         permit: &Permit,
         entry: Entry,
-        messages: Messages,
+        messages: Box<Messages>,
         ticket: Ticket,
     ) -> Self {
         Self {

@@ -20,7 +20,7 @@ use crate::{
 const REST: Duration = Duration::from_millis(100);
 
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
-content-length: 138\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
+content-length: 135\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
 {\"error\":{\"code\":\"listen.overloaded\",\"message\":\"too many connections are open\",\
 \"remedy\":\"try again later, and reuse open connections\"}}";
 
@@ -60,26 +60,9 @@ impl Lobby {
 pub async fn accept<H: Handle>(socket: Socket, lobby: Lobby, handler: H) -> io::Result<()> {
     let tasks = TaskTracker::new();
     match socket {
-        Socket::Tcp(socket) => {
-            let socket = TcpListener::from_std(socket)?;
-            run(&lobby, &handler, &tasks, async || {
-                let (stream, remote) = socket.accept().await?;
-                // An answer waits for nothing (performance: TCP_NODELAY).
-                stream.set_nodelay(true)?;
-                let peer = Peer {
-                    local: Some(stream.local_addr()?),
-                    remote: Some(remote),
-                };
-                Ok((stream, peer))
-            })
-            .await;
-        }
+        Socket::Tcp(socket) => run(&TcpListener::from_std(socket)?, &lobby, &handler, &tasks).await,
         Socket::Unix(socket) => {
-            let socket = UnixListener::from_std(socket)?;
-            run(&lobby, &handler, &tasks, async || {
-                Ok((socket.accept().await?.0, Peer::default()))
-            })
-            .await;
+            run(&UnixListener::from_std(socket)?, &lobby, &handler, &tasks).await
         }
     }
     tasks.close();
@@ -87,20 +70,12 @@ pub async fn accept<H: Handle>(socket: Socket, lobby: Lobby, handler: H) -> io::
     Ok(())
 }
 
-async fn run<S, H>(
-    lobby: &Lobby,
-    handler: &H,
-    tasks: &TaskTracker,
-    next: impl AsyncFn() -> io::Result<(S, Peer)>,
-) where
-    S: Stream,
-    H: Handle,
-{
+async fn run<H: Handle>(source: &impl Source, lobby: &Lobby, handler: &H, tasks: &TaskTracker) {
     loop {
         let accepted = tokio::select! {
             biased;
             () = lobby.drain.cancelled() => return,
-            accepted = next() => accepted,
+            accepted = source.next() => accepted,
         };
         match accepted {
             Ok((stream, peer)) => admit(stream, peer, lobby, handler, tasks),
@@ -137,9 +112,13 @@ fn admit<S: Stream, H: Handle>(
         let Some(tls) = &lobby.tls else {
             return connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await;
         };
-        match timeout(lobby.limits.head, tls.accept(stream)).await {
+        let handshake = tokio::select! {
+            () = lobby.drain.cancelled() => return,
+            handshake = timeout(lobby.limits.head, tls.accept(stream)) => handshake,
+        };
+        match handshake {
             Ok(Ok(stream)) => {
-                connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await
+                connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await;
             }
             Ok(Err(error)) => handler.fault(Code::TlsFailed, &error.to_string()),
             Err(_) => handler.fault(Code::TlsFailed, "the handshake did not end in time"),
@@ -173,20 +152,52 @@ fn is_exhaustion(error: &io::Error) -> bool {
     )
 }
 
+/// Where connections come from.
+trait Source: Sync {
+    type Stream: Stream;
+
+    fn next(&self) -> impl Future<Output = io::Result<(Self::Stream, Peer)>> + Send;
+}
+
+impl Source for TcpListener {
+    type Stream = TcpStream;
+
+    async fn next(&self) -> io::Result<(TcpStream, Peer)> {
+        let (stream, remote) = self.accept().await?;
+        // Small answers must not wait for the acknowledgement of what went before.
+        stream.set_nodelay(true)?;
+        let peer = Peer {
+            local: Some(stream.local_addr()?),
+            remote: Some(remote),
+        };
+        Ok((stream, peer))
+    }
+}
+
+impl Source for UnixListener {
+    type Stream = UnixStream;
+
+    async fn next(&self) -> io::Result<(UnixStream, Peer)> {
+        let (stream, _) = self.accept().await?;
+        Ok((stream, Peer::default()))
+    }
+}
+
+/// A connection, before anything is known of it.
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    /// Writes what the socket takes at once.
+    /// Writes what the socket takes at once. Who is turned away is owed no more.
     fn try_say(&self, text: &[u8]);
 }
 
 impl Stream for TcpStream {
     fn try_say(&self, text: &[u8]) {
-        let _ = self.try_write(text);
+        drop(self.try_write(text));
     }
 }
 
 impl Stream for UnixStream {
     fn try_say(&self, text: &[u8]) {
-        let _ = self.try_write(text);
+        drop(self.try_write(text));
     }
 }
 

@@ -112,7 +112,7 @@ fn fault(error: &hyper::Error, wait: Wait) -> Option<(Code, String)> {
         Code::HeadTooLarge
     } else if error.is_parse() {
         Code::BadHead
-    } else if wait == Wait::Head {
+    } else if wait == Wait::Head || (error.is_incomplete_message() && wait != Wait::Busy) {
         Code::ClientGone
     } else {
         tracing::debug!(%error, "connection ended");

@@ -60,7 +60,7 @@ impl Recorder {
 
     /// Takes a refused request down.
     pub(super) fn refused(&self, refusal: &Refusal, known: Known) {
-        tracing::info!(
+        tracing::debug!(
             code = refusal.code.as_str(),
             detail = refusal.detail.as_deref(),
             request = known.request_id.map(tracing::field::display),
@@ -72,7 +72,7 @@ impl Recorder {
 
     /// Takes down what went wrong on a connection outside any request.
     pub(super) fn fault(&self, code: Code, detail: &str) {
-        tracing::info!(code = code.as_str(), detail, "connection refused or ended");
+        tracing::debug!(code = code.as_str(), detail, "connection refused or ended");
         self.keep(code, Known::default());
     }
 

@@ -21,8 +21,8 @@ struct ErrorObject<'a> {
 struct ErrorData<'a> {
     code: &'a str,
     remedy: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    supported: Option<Vec<&'static str>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    supported: &'a [&'a str],
     #[serde(skip_serializing_if = "Option::is_none")]
     requested: Option<&'a str>,
 }
@@ -74,7 +74,7 @@ pub fn refused(era: Era, method: Option<Method>, rejection: &Rejection) -> (Stat
 }
 
 /// The HTTP status of a refusal. Legacy clients read errors of methods and parameters from a 200.
-pub fn status(era: Era, code: Code) -> StatusCode {
+fn status(era: Era, code: Code) -> StatusCode {
     let status = match (era, code) {
         (Era::Legacy, Code::MethodUnknown | Code::InvalidParams) => 200,
         _ => code.status(),
@@ -100,39 +100,29 @@ pub fn error(rejection: &Rejection) -> Bytes {
         Shape::Http | Shape::Tool => INTERNAL,
     };
     let text = refusal.text();
+    // What could be asked for instead: what Tollgate serves, or what the server behind it speaks.
+    let served = Revision::SERVED.map(Revision::as_str);
+    let supported: &[&str] = match refusal.code {
+        Code::VersionUnsupported => &served,
+        Code::UpstreamEra => &[Revision::MODERN.as_str()],
+        _ => &[],
+    };
     let object = ErrorObject {
         code,
         message: &text,
         data: ErrorData {
             code: refusal.code.as_str(),
             remedy: refusal.code.remedy(),
-            supported: supported(rejection),
-            requested: match refusal.code {
-                Code::VersionUnsupported | Code::UpstreamEra => {
-                    Some(rejection.requested.as_deref().unwrap_or_default())
-                }
-                _ => None,
-            },
+            supported,
+            requested: (!supported.is_empty())
+                .then(|| rejection.requested.as_deref().unwrap_or_default()),
         },
     };
     response(rejection.id.as_deref(), "error", &json(&object))
 }
 
-/// The versions that a client can have instead: all that are served, or those of the server's other era.
-fn supported(rejection: &Rejection) -> Option<Vec<&'static str>> {
-    let served = Revision::SERVED.map(Revision::as_str).into_iter();
-    match rejection.refusal.code {
-        Code::VersionUnsupported => Some(served.collect()),
-        Code::UpstreamEra => {
-            let requested = rejection.requested.as_deref();
-            Some(served.filter(|served| Some(*served) != requested).collect())
-        }
-        _ => None,
-    }
-}
-
 /// A tool result that tells a model why its call was refused.
-pub fn tool_refusal(era: Era, id: &str, refusal: &Refusal) -> Bytes {
+fn tool_refusal(era: Era, id: &str, refusal: &Refusal) -> Bytes {
     let text = refusal.text();
     let result = ToolResult {
         content: [Text {
@@ -160,7 +150,7 @@ pub fn result(id: &str, result: &[u8]) -> Bytes {
 }
 
 /// The JSON body of an answer that is no JSON-RPC message.
-pub fn plain(refusal: &Refusal) -> Bytes {
+fn plain(refusal: &Refusal) -> Bytes {
     let body = HttpBody {
         error: HttpError {
             code: refusal.code.as_str(),

@@ -66,11 +66,6 @@ impl Revision {
             Self::V2026_07_28 => Era::Modern,
         }
     }
-
-    /// Whether this version speaks it.
-    pub fn served(self) -> bool {
-        Self::SERVED.contains(&self)
-    }
 }
 
 impl fmt::Display for Revision {
@@ -102,6 +97,5 @@ mod tests {
             Revision::SERVED.map(Revision::era),
             [Era::Modern, Era::Legacy]
         );
-        assert!(!Revision::V2025_06_18.served());
     }
 }

@@ -98,15 +98,6 @@ impl Parser {
         self.retry
     }
 
-    /// Whether the stream stands between two events.
-    pub fn is_idle(&self) -> bool {
-        self.chunk.is_empty()
-            && self.carry.is_empty()
-            && self.data.is_none()
-            && self.name.is_none()
-            && self.id.is_none()
-    }
-
     fn line(&mut self) -> Result<Option<Bytes>, Refusal> {
         if self.skip_feed && !self.chunk.is_empty() {
             self.skip_feed = false;

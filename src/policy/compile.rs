@@ -1,20 +1,21 @@
 //! All files together become one snapshot, or every fault that stands in the way.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
 
 use super::{
-    AccessMode, Key, ServerLimits, Snapshot, egress_file, grants, keys_file,
+    AccessMode, ServerLimits, Snapshot, egress_file, grants,
+    keys_file::{self, KeyEntry},
     server_file::{self, Draft},
     words::name_fault,
 };
 use crate::{
     address::{Host, Rules},
     subject::{Admins, DEFAULT_TENANT},
-    table::{Fault, Item},
+    table::Fault,
 };
 
 /// A file of the policy folder.
@@ -98,7 +99,7 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
             .collect(),
         keys: keys
             .into_iter()
-            .map(|(digest, key)| (digest, Arc::new(key.value)))
+            .map(|entry| (entry.digest, Arc::new(entry.key)))
             .collect(),
         admins,
         access_mode,
@@ -165,14 +166,14 @@ fn server_name(path: &str) -> Option<&str> {
 /// Once there are two tenants, a server has to say whose it is.
 fn check_tenants(
     servers: &BTreeMap<&str, Option<Draft>>,
-    keys: &HashMap<[u8; 32], Item<Key>>,
+    keys: &[KeyEntry],
     inputs: &Inputs<'_>,
     faults: &mut Vec<Fault>,
 ) {
     let drafts = || servers.values().flatten();
     let of_servers = drafts().filter(|draft| draft.names_tenants);
     let of_servers = of_servers.flat_map(|draft| draft.server.tenants.iter());
-    let of_keys = keys.values().map(|key| &key.value.tenant);
+    let of_keys = keys.iter().map(|entry| &entry.key.tenant);
     let of_local = inputs.local.iter().map(|local| &local.tenant);
     let tenants: BTreeSet<&str> = of_servers
         .chain(of_keys)
@@ -192,15 +193,16 @@ fn check_tenants(
 }
 
 /// Keys that no listener asks for would look like protection and be none.
-fn check_keys(keys: &HashMap<[u8; 32], Item<Key>>, inputs: &Inputs<'_>, faults: &mut Vec<Fault>) {
+fn check_keys(keys: &[KeyEntry], inputs: &Inputs<'_>, faults: &mut Vec<Fault>) {
     if inputs.local.is_none() {
         return;
     }
-    let first = keys.values().map(|key| key.fault(
-        "keys are not asked for, since every caller is the local user; \
-         add `[identity.keys]` to tollgate.toml (and remove `[identity.local]`), or remove the keys",
-    ));
-    faults.extend(first.min());
+    faults.extend(keys.first().map(|entry| {
+        entry.place.fault(
+            "keys are not asked for, since every caller is the local user; add `[identity.keys]` to tollgate.toml \
+             (and remove `[identity.local]`), or remove the keys",
+        )
+    }));
 }
 
 fn access_mode(written: Option<&str>, faults: &mut Vec<Fault>) -> AccessMode {

@@ -83,17 +83,6 @@ pub fn decide(snapshot: &Snapshot, subject: &Subject, server: &str) -> Result<Pe
     })
 }
 
-/// The names of the servers that `subject` may use, in order.
-pub fn usable(snapshot: &Snapshot, subject: &Subject) -> Vec<Arc<str>> {
-    let servers = snapshot.servers.values();
-    let mut names: Vec<_> = servers
-        .filter(|server| may_use(snapshot, subject, server))
-        .map(|server| server.name.clone())
-        .collect();
-    names.sort();
-    names
-}
-
 fn may_use(snapshot: &Snapshot, subject: &Subject, server: &Server) -> bool {
     let acts = subject.scopes.call || (subject.scopes.act_for && subject.acting.is_some());
     acts && server.tenants.contains(&subject.tenant)

@@ -82,11 +82,11 @@ fn shut(
     servers: &BTreeMap<&str, Option<Draft>>,
     inputs: &Inputs<'_>,
 ) -> Option<Fault> {
-    let named = private
+    let mut named = private
         .servers
         .iter()
         .filter_map(|name| servers.get(name.value.as_str())?.as_ref());
-    let server = &named.filter(|draft| opened(grant, draft)).next()?.server;
+    let server = &named.find(|draft| opened(grant, draft))?.server;
     let leg = Leg::Server(server.name.clone());
     let rules = Rules {
         grants: vec![grant.clone()],

@@ -12,18 +12,28 @@ use super::{
 };
 use crate::{
     subject::{DEFAULT_TENANT, Scopes},
-    table::{self, Fault, Item, Table},
+    table::{self, Fault, Item, Place, Table},
 };
 
-/// The keys of a `keys.toml`, with their SHA-256, in the order of the file.
+/// A `[[key]]` table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyEntry {
+    /// SHA-256 of the key.
+    pub digest: [u8; 32],
+    /// What it is for.
+    pub key: Key,
+    /// Where the table begins.
+    pub place: Place,
+}
+
+/// The keys of a `keys.toml`, in the order of the file.
 ///
 /// # Errors
 ///
 /// Every fault of the file.
-pub fn keys(file: &File) -> Result<Vec<([u8; 32], Item<Key>)>, Vec<Fault>> {
+pub fn keys(file: &File) -> Result<Vec<KeyEntry>, Vec<Fault>> {
     let mut faults = Vec::new();
-    let mut keys: Vec<_> = read(file, &mut faults).into_iter().collect();
-    keys.sort_by_key(|(_, key)| key.place.line());
+    let keys = read(file, &mut faults);
     if faults.is_empty() {
         Ok(keys)
     } else {
@@ -32,27 +42,22 @@ pub fn keys(file: &File) -> Result<Vec<([u8; 32], Item<Key>)>, Vec<Fault>> {
 }
 
 /// Reads the file; keys with faults are left out, since nothing takes effect anyway.
-pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> HashMap<[u8; 32], Item<Key>> {
+pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> Vec<KeyEntry> {
     let (keys, found) = table::read(&file.path, &file.text, |root| {
-        let mut keys: HashMap<_, Item<Key>> = HashMap::new();
+        let mut keys = Vec::new();
+        let mut first: HashMap<[u8; 32], Place> = HashMap::new();
         for entry in root.tables("key") {
             let place = entry.place();
             let digest = entry
                 .required_text("sha256")
                 .and_then(|text| digest(&entry, &text));
             let key = key(&entry);
-            let (Some(digest), Some(key)) = (digest, key) else {
-                continue;
-            };
-            match keys.get(&digest) {
-                Some(first) => {
-                    let message =
-                        format!("the key of {} again; remove one of the two", first.place);
+            if let Some(digest) = digest {
+                if let Some(first) = first.insert(digest, place.clone()) {
+                    let message = format!("the key of {first} again; remove one of the two");
                     entry.fault(entry.place_of("sha256").fault(message));
                 }
-                None => {
-                    keys.insert(digest, Item { value: key, place });
-                }
+                keys.extend(key.map(|key| KeyEntry { digest, key, place }));
             }
         }
         keys

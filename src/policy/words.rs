@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::table::{Item, Table};
 
 /// What is wrong with a server's name, if anything is.
-pub fn name_fault(name: &str) -> Option<String> {
+pub(super) fn name_fault(name: &str) -> Option<String> {
     let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if name == "tollgate" {
         return Some("`tollgate` is the name of Tollgate's own tools; choose another".to_owned());

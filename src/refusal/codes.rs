@@ -100,7 +100,7 @@ codes! {
     BadTarget "egress.bad_target" Policy 200 Tool, "ask the operator to correct the server's url";
     NameBlocked "egress.name_blocked" Policy 200 Tool, "ask the operator whether a private grant should name this host";
     HostNotAllowed "egress.host_not_allowed" Policy 403 Http, "ask the operator whether egress.toml should allow this host and port";
-    AddressBlocked "egress.address_blocked" Policy 200 Tool, "ask the operator whether a private grant should name this host";
+    AddressBlocked "egress.address_blocked" Policy 200 Tool, "ask the operator; the reason says which setting would open it, if any does";
     NameUnresolved "egress.name_unresolved" Upstream 200 Tool, "check the server's host name";
     DnsFailed "egress.dns_failed" Upstream 200 Tool, "try again; the name servers did not answer usefully";
     DnsTimeout "egress.dns_timeout" Upstream 200 Tool, "try again; the name servers did not answer in time";
@@ -125,6 +125,7 @@ codes! {
     UpstreamNoAnswer "upstream.no_answer" Upstream 200 Tool, "the server ended its stream without an answer; whether the call took effect is not known";
     UpstreamEventTooLarge "upstream.event_too_large" Upstream 200 Tool, "ask for less at once";
     UpstreamSessionLost "upstream.session_lost" Upstream 200 Tool, "start a new session with `initialize`";
+    UpstreamSessionsOnly "upstream.sessions_only" Upstream 400 Rpc(-32600), "start a session with `initialize`; this server speaks the session protocol only";
     UpstreamEra "upstream.era" Upstream 400 Rpc(-32022), "connect with a protocol version that the server speaks";
 
     Cancelled "gateway.cancelled" Caller 200 Tool, "the call was stopped at the client's request";

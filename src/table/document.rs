@@ -222,11 +222,9 @@ impl<'d> Table<'d> {
     /// The same for what stands under `dotted`, where that was looked into.
     fn report_below(&self, dotted: &str, value: &'d Spanned<DeValue<'d>>) {
         match value.get_ref() {
-            DeValue::Table(entries) => {
-                if self.document.asked.borrow().contains_key(dotted) {
-                    let start = value.span().start;
-                    Self::new(self.document, dotted.to_owned(), start, entries).report_unknown();
-                }
+            DeValue::Table(entries) if self.document.asked.borrow().contains_key(dotted) => {
+                let start = value.span().start;
+                Self::new(self.document, dotted.to_owned(), start, entries).report_unknown();
             }
             DeValue::Array(list) => {
                 for (at, item) in list.iter().enumerate() {

@@ -77,7 +77,7 @@ impl Table<'_> {
             if meaning.is_none() {
                 let rest = words.iter().filter(|(_, meaning)| meaning.is_some());
                 let rest = listed(rest.map(|(word, _)| *word));
-                self.fault(text.fault(unavailable(&format!("`{word}`"), &format!("use {rest}"))));
+                self.fault(text.fault(unavailable(format!("`{word}`"), &format!("use {rest}"))));
             }
             return meaning.clone();
         }

@@ -19,7 +19,7 @@ pub enum Answer {
     /// One JSON body.
     Whole(Message),
     /// An event stream that will end with the answer.
-    Stream(Messages),
+    Stream(Box<Messages>),
 }
 
 /// A response to the request that was asked.
@@ -186,7 +186,7 @@ impl Message {
     }
 
     /// Bytes of JSON text.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
@@ -234,10 +234,8 @@ pub(super) async fn read_for(permit: &Permit, id: u64, inbound: Inbound) -> Resu
                 Ok(_) | Err(_) => Err(status_error(permit, status)),
             }
         }
-        Type::Events if status == StatusCode::OK => Ok(Answer::Stream(Messages::answering(
-            permit,
-            id,
-            inbound.body,
+        Type::Events if status == StatusCode::OK => Ok(Answer::Stream(Box::new(
+            Messages::answering(permit, id, inbound.body),
         ))),
         _ if !status.is_success() => Err(status_error(permit, status)),
         _ if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT => {

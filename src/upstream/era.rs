@@ -58,7 +58,11 @@ impl Eras {
 impl Upstream {
     /// Makes sure that the server speaks the modern era. A server whose era is not known is asked for
     /// `server/discover`, which has no effect whatever the server takes it for (MCP 2026-07-28, backward compatibility).
-    pub async fn require_modern(&self, permit: &Permit, deadline: Deadline) -> Result<(), Error> {
+    pub(super) async fn require_modern(
+        &self,
+        permit: &Permit,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
         let server = permit.server();
         let modern = match (server.era, self.eras.recall(server)) {
             (Era::Modern, _) => true,
@@ -75,7 +79,7 @@ impl Upstream {
         }
         Err(Error::Era {
             server: server.name.clone(),
-            wanted: Revision::MODERN.as_str(),
+            wanted: Revision::MODERN,
             spoken: Revision::LEGACY.as_str().to_owned(),
         })
     }
@@ -91,7 +95,7 @@ impl Upstream {
             effect: &Effect::Read,
             deadline,
         };
-        let message = match self.ask(request).await {
+        let message = match self.exchange(request).await {
             Ok(answered) => match answered.answer {
                 Answer::Whole(message) => message,
                 Answer::Stream(mut messages) => messages.only_answer().await?,

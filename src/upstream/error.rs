@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     egress::{self, Destination},
+    mcp::Revision,
     refusal::{Code, Refusal},
 };
 
@@ -91,7 +92,7 @@ pub enum Error {
         /// The server.
         server: Arc<str>,
         /// What the caller speaks.
-        wanted: &'static str,
+        wanted: Revision,
         /// What the server speaks.
         spoken: String,
     },
@@ -114,6 +115,8 @@ impl Error {
             Self::NoAnswer { .. } => Code::UpstreamNoAnswer,
             Self::EventTooLarge { .. } => Code::UpstreamEventTooLarge,
             Self::SessionLost { .. } => Code::UpstreamSessionLost,
+            // A modern client falls back to `initialize` on any error but the modern ones (MCP 2026-07-28, compatibility).
+            Self::Era { wanted, .. } if *wanted == Revision::MODERN => Code::UpstreamSessionsOnly,
             Self::Era { .. } => Code::UpstreamEra,
             Self::Stopped => Code::Cancelled,
         }

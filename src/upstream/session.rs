@@ -87,7 +87,7 @@ impl Upstream {
         if permit.server().era == Era::Modern {
             return Err(Error::Era {
                 server: permit.server().name.clone(),
-                wanted: Revision::LEGACY.as_str(),
+                wanted: Revision::LEGACY,
                 spoken: Revision::MODERN.as_str().to_owned(),
             });
         }

@@ -6,6 +6,7 @@
 
 mod audit;
 mod audit_faults;
+mod control;
 mod corpus;
 mod corpus_egress;
 mod demo;
@@ -13,6 +14,7 @@ mod egress;
 mod explain;
 mod gateway;
 mod layers;
+mod listen;
 mod policy;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
 #[path = "../support"]

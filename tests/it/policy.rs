@@ -4,8 +4,10 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
+    process::{Command, Output},
 };
 
+use sha2::{Digest, Sha256};
 use tollgate::{
     app::load::{Loader, find_folder},
     config::{Endpoint, Environment},
@@ -211,4 +213,54 @@ fn the_readme_lists_every_refusal_with_its_remedy() {
         rows == expected,
         "policy/README.md, under \"Refusals\", should list:\n{expected}"
     );
+}
+
+/// Runs the program with an environment of its own.
+fn tollgate(folder: &Path, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tollgate"))
+        .args(words)
+        .env_clear()
+        .env("STATE_DIRECTORY", "/nonexistent/state")
+        .env("TOLLGATE_POLICY", folder)
+        .output()
+        .expect("the program starts")
+}
+
+#[test]
+fn check_tells_by_its_exit_code() {
+    let folder = copy();
+    let sound = tollgate(folder.path(), &["check"]);
+    assert_eq!(sound.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&sound.stdout).contains(": no faults\n"));
+    fs::write(folder.path().join("egress.toml"), "privat = 1\n").expect("written");
+    let faulty = tollgate(folder.path(), &["check"]);
+    assert_eq!(faulty.status.code(), Some(78));
+    let expected = format!(
+        "{}/egress.toml:1:1: privat: unknown key; did you mean `private`?\n1 fault\n",
+        folder.path().display()
+    );
+    assert_eq!(String::from_utf8_lossy(&faulty.stdout), expected);
+    assert_eq!(
+        tollgate(folder.path(), &["check", "--jsn"]).status.code(),
+        Some(64)
+    );
+}
+
+#[test]
+fn a_made_key_is_part_of_the_policy() {
+    let folder = copy();
+    fs::write(folder.path().join("tollgate.toml"), "[identity.keys]\n").expect("written");
+    let words = ["agent-key", "new", "--agent", "ci", "--user", "ann"];
+    let made = tollgate(folder.path(), &words);
+    assert_eq!(made.status.code(), Some(0));
+    let shown = String::from_utf8(made.stdout).expect("text");
+    assert!(
+        shown.starts_with("tg_") && shown.ends_with('\n'),
+        "the key alone"
+    );
+    let loaded = Loader::new(folder.path(), environment())
+        .load()
+        .expect("no faults");
+    let digest: [u8; 32] = Sha256::digest(shown.trim_end()).into();
+    assert_eq!(&*loaded.policy.keys[&digest].user, "ann");
 }

@@ -89,6 +89,8 @@ def matrix(clients, servers, url):
             expected = MODERN if is_modern else LEGACY
             version, outcomes, log = run(client, url(server))
             faults = {step: outcomes.get(step, "not reached") for step in STEPS[expected]}
+            # A client that could not connect reports that alone.
+            faults = {"connect": outcomes["connect"]} if outcomes.get("connect", "ok") != "ok" else faults
             faults = {step: fault for step, fault in faults.items() if fault != "ok"}
             if version != expected:
                 faults["revision"] = f"found {version}, expected {expected}"

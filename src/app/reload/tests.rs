@@ -39,7 +39,7 @@ fn start(folder: &Path) -> (Reloader, mpsc::Receiver<Outcome>) {
 }
 
 fn names(reloader: &Reloader) -> Vec<String> {
-    let current = reloader.current();
+    let current = reloader.current_full();
     let mut names: Vec<_> = current
         .policy
         .servers
@@ -64,7 +64,7 @@ fn a_reload_takes_up_what_changed_and_the_generation_rises_only_then() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), "servers/a.toml", SERVER);
     let (reloader, reports) = start(folder.path());
-    assert_eq!(reloader.current().policy.generation, 1);
+    assert_eq!(reloader.current_full().policy.generation, 1);
     assert_eq!(reloader.reload(), UNCHANGED);
 
     write(folder.path(), "servers/b.toml", OTHER);
@@ -88,7 +88,7 @@ fn a_reload_takes_up_what_changed_and_the_generation_rises_only_then() {
         changed(2),
         "the policy itself is the same"
     );
-    assert_eq!(reloader.current().settings.limits.request_bytes, 2048);
+    assert_eq!(reloader.current_full().settings.limits.request_bytes, 2048);
 
     write(
         folder.path(),
@@ -186,7 +186,7 @@ fn a_config_map_changes_by_a_link() {
     fs::rename(at("..data_tmp"), at("..data")).expect("swapped");
     assert_eq!(reloader.poll(), None);
     assert_eq!(reloader.poll(), Some(changed(2)));
-    let target = reloader.current().policy.servers["a"].target.clone();
+    let target = reloader.current_full().policy.servers["a"].target.clone();
     assert_eq!(target.host().to_string(), "other.example.com");
 }
 
@@ -226,7 +226,7 @@ fn concurrent_reloads_end_with_what_the_files_say() {
         });
     });
     reloader.reload();
-    let last = reloader.current().policy.servers["a"].title.clone();
+    let last = reloader.current_full().policy.servers["a"].title.clone();
     assert_eq!(last.as_deref(), Some("last"));
 }
 

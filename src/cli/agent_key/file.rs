@@ -9,10 +9,10 @@ use std::{
 
 use super::Trouble;
 use crate::{
-    app::load::Contents,
+    app::load::{self, Contents},
+    config::{self, Method},
     id,
-    policy::{self, Key},
-    table::Item,
+    policy::{self, KeyEntry},
 };
 
 const NAME: &str = "keys.toml";
@@ -25,6 +25,8 @@ pub(super) struct KeysFile {
     /// The real file, behind links.
     path: PathBuf,
     text: String,
+    /// Whether `tollgate.toml` lets everyone in as the local user, so that keys would be a mistake.
+    local: bool,
     _lock: File,
 }
 
@@ -40,13 +42,20 @@ impl KeysFile {
         if !contents.faults.is_empty() {
             return Err(Trouble::Faults(contents.faults));
         }
+        let settings = contents.files.iter().find(|file| file.path == config::FILE);
+        let settings = config::read(settings.map(|file| &*file.text), &load::environment());
         let path = folder.join(NAME);
         let file = contents.files.into_iter().find(|file| file.path == NAME);
         Ok(Self {
             path: fs::canonicalize(&path).unwrap_or(path),
             text: file.map_or_else(String::new, |file| file.text),
+            local: settings.is_ok_and(|settings| settings.identity.method != Method::Keys),
             _lock: lock,
         })
+    }
+
+    pub(super) fn local(&self) -> bool {
+        self.local
     }
 
     pub(super) fn text(&self) -> &str {
@@ -54,7 +63,7 @@ impl KeysFile {
     }
 
     /// The keys in the order of the file.
-    pub(super) fn keys(&self) -> Result<Vec<([u8; 32], Item<Key>)>, Trouble> {
+    pub(super) fn keys(&self) -> Result<Vec<KeyEntry>, Trouble> {
         read(&self.text)
     }
 
@@ -70,7 +79,7 @@ impl KeysFile {
     }
 
     fn write(&self, text: &str) -> io::Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        let folder = self.path.parent().unwrap_or_else(|| Path::new("/"));
         // The reader leaves names out that begin with a dot.
         let temporary = folder.join(format!(".{NAME}.{}", id::hex(&id::random::<8>())));
         let result = self.write_by(&temporary, folder, text);
@@ -104,7 +113,7 @@ impl KeysFile {
     }
 }
 
-fn read(text: &str) -> Result<Vec<([u8; 32], Item<Key>)>, Trouble> {
+fn read(text: &str) -> Result<Vec<KeyEntry>, Trouble> {
     let file = policy::File {
         path: NAME.to_owned(),
         text: text.to_owned(),

@@ -247,7 +247,11 @@ fn warnings(settings: &Settings, policy: &Snapshot, environment: &Environment) -
     let closed = policy
         .servers
         .values()
-        .any(|server| server.access == Access::Admins);
+        .any(|server| match policy.access_mode {
+            AccessMode::Files => server.access == Access::Admins,
+            AccessMode::Admins => true,
+            AccessMode::AllUsers => false,
+        });
     if closed && admins.users.is_empty() && admins.groups.is_empty() {
         warnings.push(
             "servers are for admins and nobody is one; name some in `[identity] admins`, or set access = \"everyone\""

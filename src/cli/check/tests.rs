@@ -1,1 +1,103 @@
+use std::{fs, path::Path};
 
+use super::*;
+use crate::config::Environment;
+
+fn loader(folder: &Path, files: &[(&str, &str)]) -> Loader {
+    for (path, text) in files {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().expect("has a parent")).expect("a folder");
+        fs::write(path, text).expect("written");
+    }
+    let environment = Environment {
+        state_directory: Some("/nonexistent/state".into()),
+        private_allowlist: Some("localhost, gone.corp.example".into()),
+        access_mode: Some("admins".into()),
+        proxies: vec!["HTTPS_PROXY".into()],
+        ..Environment::default()
+    };
+    Loader::new(folder, environment)
+}
+
+const FILES: &[(&str, &str)] = &[
+    (
+        "tollgate.toml",
+        "[identity.keys]\n[dns]\nservers = [\"10.0.0.53\"]\n[[dns.zone]]\nsuffix = \"corp.example\"\nservers = [\"10.1.0.53\"]\n",
+    ),
+    ("servers/a.toml", "url = \"http://localhost:9000/mcp\"\n"),
+    (
+        "servers/b.toml",
+        "url = \"https://10.0.0.1/mcp\"\naccess = \"everyone\"\n",
+    ),
+    ("servers/c.toml", "url = \"https://c.corp.example/\"\n"),
+    (
+        "egress.toml",
+        "[[private]]\nhost = \"c.corp.example\"\nport = 443\nfor = [\"server:c\"]\n",
+    ),
+];
+
+#[test]
+fn a_folder_without_faults_is_summed_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let loader = loader(folder.path(), FILES);
+    let report = Report::new(&loader, &loader.load().expect("no faults"));
+    let text = report
+        .text(Styles::plain())
+        .replace(&folder.path().display().to_string(), "DIR");
+    assert_eq!(
+        text,
+        "\
+policy    DIR: no faults
+servers   a at http://localhost:9000, for admins of default
+          b at https://10.0.0.1, for everyone of default
+          c at https://c.corp.example, for admins of default
+keys      0
+private   c.corp.example port 443 for server:c (egress.toml:1: [[private]])
+          localhost port 9000 for server:a (TOOLS_PRIVATE_NETWORK_ALLOWLIST)
+agents    127.0.0.1:8700, plain
+ops       127.0.0.1:8702
+identity  keys
+dns       10.0.0.53:53
+          10.1.0.53:53 for corp.example
+access    TOOLS_ACCESS_MODE: admins, whatever files say
+state     /nonexistent/state
+restart   state_dir, listen (but allowed_origins), identity (but admins) and audit take effect at the next start
+warning   HTTPS_PROXY is set and ignored: Tollgate uses no proxy on its way out
+warning   there is no key, so nobody can call; make one with `tollgate agent-key new`
+warning   servers are for admins and nobody is one; name some in `[identity] admins`, or set access = \"everyone\"
+warning   TOOLS_PRIVATE_NETWORK_ALLOWLIST names `gone.corp.example`, where no server is registered
+warning   server `b` cannot be reached: `https://10.0.0.1` is in 10.0.0.0/8 (private use, RFC 1918); a [[private]] table in egress.toml with host = \"10.0.0.1\", port = 443 and for = [\"server:b\"] would open it, or `10.0.0.1` in TOOLS_PRIVATE_NETWORK_ALLOWLIST
+"
+    );
+    let json: serde_json::Value = serde_json::from_str(&json(&report)).expect("JSON");
+    assert_eq!(json["faults"], serde_json::json!([]));
+    assert_eq!(json["servers"][1]["at"], "https://10.0.0.1");
+    assert_eq!(
+        json["private_grants"][1]["origin"],
+        "TOOLS_PRIVATE_NETWORK_ALLOWLIST"
+    );
+}
+
+#[test]
+fn faults_name_their_files_as_they_are_found_from_here() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let loader = loader(folder.path(), &[("servers/a.toml", "ur = 1\n")]);
+    let faults = loader.load().expect_err("faults");
+    let faults: Vec<Fault> = faults
+        .into_iter()
+        .map(|fault| in_folder(&loader, fault))
+        .collect();
+    let text =
+        listed(&faults, Styles::plain()).replace(&folder.path().display().to_string(), "DIR");
+    assert_eq!(
+        text,
+        "\
+DIR/servers/a.toml:1:1: `url` is missing; add it
+DIR/servers/a.toml:1:1: ur: unknown key; did you mean `url`?
+2 faults
+"
+    );
+    let json: serde_json::Value = serde_json::from_str(&json(&of(&faults))).expect("JSON");
+    assert_eq!(json["faults"][1]["line"], 1);
+    assert_eq!(json["faults"][1]["key"], "ur");
+}

@@ -12,7 +12,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use tokio::time::timeout_at;
 
-use super::{Destination, request::origin};
+use super::request::origin;
 use crate::{
     address::{JudgedAddr, Scheme},
     deadline::Deadline,
@@ -31,19 +31,46 @@ use crate::{
 pub(super) struct Call<'a> {
     pub(super) egress: &'a Egress,
     pub(super) permit: &'a Permit,
-    pub(super) destination: &'a Destination,
+    pub(super) host: &'a Arc<str>,
     pub(super) deadline: Deadline,
 }
 
 /// Why there is no head of an answer.
-pub(super) enum Stopped {
+enum Stopped {
     Unsent(Box<Request<Full<Bytes>>>, hyper::Error),
     Failed(Error),
 }
 
 impl Call<'_> {
+    /// Sends the request over an idle connection, else over a fresh one. The error says whether nothing was sent.
+    pub(super) async fn deliver(
+        &self,
+        addresses: &[JudgedAddr],
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<(StatusCode, HeaderMap, Body), (Error, bool)> {
+        while let Some((key, live)) = self.pooled(addresses).await {
+            match self.exchange(key, live, request).await {
+                Ok(head) => return Ok(head),
+                Err(Stopped::Failed(error)) => return Err((error, false)),
+                // The peer closed it while it was idle; nothing was sent.
+                Err(Stopped::Unsent(back, _)) => request = *back,
+            }
+        }
+        // Opening is rare and its state large: boxed, it does not weigh on every call.
+        let opened = Box::pin(self.open(addresses)).await;
+        let (key, live) = opened.map_err(|error| (error, true))?;
+        let sent = self.exchange(key, live, request).await;
+        sent.map_err(|stopped| match stopped {
+            Stopped::Failed(error) => (error, false),
+            Stopped::Unsent(_, source) => {
+                let (host, source) = (self.host(), DialError::Closed(source));
+                (Error::Connect { host, source }, true)
+            }
+        })
+    }
+
     /// An idle connection to one of the judged addresses, in their order.
-    pub(super) async fn pooled(&self, addresses: &[JudgedAddr]) -> Option<(Key, Box<Live>)> {
+    async fn pooled(&self, addresses: &[JudgedAddr]) -> Option<(Key, Box<Live>)> {
         let mut key = Key::new(self.permit, *addresses.first()?);
         for address in addresses {
             key.at(*address);
@@ -55,7 +82,7 @@ impl Call<'_> {
     }
 
     /// A fresh connection to one of the judged addresses.
-    pub(super) async fn open(&self, addresses: &[JudgedAddr]) -> Result<(Key, Box<Live>), Error> {
+    async fn open(&self, addresses: &[JudgedAddr]) -> Result<(Key, Box<Live>), Error> {
         let server = self.permit.server();
         let limit = server.limits.connect;
         let until = self.deadline.phase(limit);
@@ -87,7 +114,7 @@ impl Call<'_> {
     }
 
     /// Sends the request over `live` and takes the head of the answer.
-    pub(super) async fn exchange(
+    async fn exchange(
         &self,
         key: Key,
         live: Box<Live>,
@@ -208,7 +235,7 @@ impl Call<'_> {
     }
 
     fn host(&self) -> Arc<str> {
-        self.destination.host.clone()
+        self.host.clone()
     }
 }
 

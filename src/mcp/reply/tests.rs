@@ -47,15 +47,15 @@ fn an_unsupported_version_names_the_supported_ones() {
 }
 
 #[test]
-fn a_server_of_the_other_era_names_the_version_that_it_speaks() {
+fn a_modern_server_names_the_version_that_it_speaks() {
     let rejection = Rejection {
-        requested: Some("2026-07-28".into()),
+        requested: Some("2025-11-25".into()),
         ..rejection(Code::UpstreamEra, Some("1"))
     };
-    let (status, body) = text(refused(Era::Modern, Some(Method::ToolsCall), &rejection));
+    let (status, body) = text(refused(Era::Legacy, Some(Method::Initialize), &rejection));
     assert_eq!(status, 400);
     assert!(
-        body.ends_with(r#""supported":["2025-11-25"],"requested":"2026-07-28"}}}"#),
+        body.ends_with(r#""supported":["2026-07-28"],"requested":"2025-11-25"}}}"#),
         "{body}"
     );
 }
@@ -67,7 +67,7 @@ fn refusals_for_a_model_are_tool_results_and_elsewhere_errors() {
         text(refused(Era::Modern, Some(Method::ToolsCall), &blocked)),
         (
             200,
-            r#"{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"egress.address_blocked: what \"happened\"; ask the operator whether a private grant should name this host"}],"isError":true,"resultType":"complete"}}"#.into()
+            r#"{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"egress.address_blocked: what \"happened\"; ask the operator; the reason says which setting would open it, if any does"}],"isError":true,"resultType":"complete"}}"#.into()
         )
     );
     let (_, legacy) = text(refused(Era::Legacy, Some(Method::ToolsCall), &blocked));

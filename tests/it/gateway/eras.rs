@@ -28,21 +28,25 @@ fn modern_only(seen: &Seen) -> Option<Vec<Step>> {
     })
 }
 
-fn mismatch(
-    id: serde_json::Value,
-    message: &str,
-    supported: &str,
-    requested: &str,
-) -> serde_json::Value {
-    let remedy = "connect with a protocol version that the server speaks";
-    json!({"jsonrpc":"2.0","id":id,"error":{"code":-32022,"message":format!("upstream.era: {message}; {remedy}"),
-        "data":{"code":"upstream.era","remedy":remedy,"supported":[supported],"requested":requested}}})
+/// What a modern client is told: not -32022, which would say that the server is modern.
+fn sessions_only(server: &str) -> serde_json::Value {
+    let remedy = "start a session with `initialize`; this server speaks the session protocol only";
+    let message = format!(
+        "upstream.sessions_only: server `{server}` does not speak protocol version 2026-07-28 here; it speaks 2025-11-25; {remedy}"
+    );
+    json!({"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":message,
+        "data":{"code":"upstream.sessions_only","remedy":remedy}}})
 }
 
-const NEEDS_LEGACY: &str =
-    "server `s` does not speak protocol version 2026-07-28 here; it speaks 2025-11-25";
-const NEEDS_MODERN: &str =
-    "server `s` does not speak protocol version 2025-11-25 here; it speaks 2026-07-28";
+/// What a client of sessions is told.
+fn modern_required() -> serde_json::Value {
+    let remedy = "connect with a protocol version that the server speaks";
+    let message = format!(
+        "upstream.era: server `s` does not speak protocol version 2025-11-25 here; it speaks 2026-07-28; {remedy}"
+    );
+    json!({"jsonrpc":"2.0","id":"i","error":{"code":-32022,"message":message,
+        "data":{"code":"upstream.era","remedy":remedy,"supported":["2026-07-28"],"requested":"2025-11-25"}}})
+}
 
 #[tokio::test]
 async fn modern_clients_are_told_of_session_servers() {
@@ -55,10 +59,7 @@ async fn modern_clients_are_told_of_session_servers() {
     ] {
         let reply = gate.send(ask).await;
         assert_eq!(reply.status, 400);
-        assert_eq!(
-            reply.json(),
-            mismatch(json!(1), NEEDS_LEGACY, "2025-11-25", "2026-07-28")
-        );
+        assert_eq!(reply.json(), sessions_only("s"));
     }
     assert_eq!(
         tools.of("server/discover").len(),
@@ -70,7 +71,7 @@ async fn modern_clients_are_told_of_session_servers() {
     assert_eq!(
         ended
             .iter()
-            .filter(|end| end.ends_with("upstream.era"))
+            .filter(|end| end.ends_with("upstream.sessions_only"))
             .count(),
         3,
         "{ended:?}"
@@ -82,10 +83,7 @@ async fn session_clients_are_told_of_modern_servers() {
     let (_tools, gate) = before(modern_only, "").await;
     let reply = gate.send(Agent::modern("s").initialize("2025-11-25")).await;
     assert_eq!(reply.status, 400);
-    assert_eq!(
-        reply.json(),
-        mismatch(json!("i"), NEEDS_MODERN, "2026-07-28", "2025-11-25")
-    );
+    assert_eq!(reply.json(), modern_required());
     assert_eq!(super::stop(gate).await, ["request failed upstream.era"]);
 }
 
@@ -97,16 +95,10 @@ async fn the_operators_word_spares_the_question() {
         .server("old", tools.address, "era = \"legacy\"", "");
     let gate = Gate::start(&policy);
     let reply = gate.send(Agent::modern("s").initialize("2025-11-25")).await;
-    assert_eq!(
-        reply.json(),
-        mismatch(json!("i"), NEEDS_MODERN, "2026-07-28", "2025-11-25")
-    );
+    assert_eq!(reply.json(), modern_required());
     let old = Agent::modern("old");
     let reply = gate.send(old.call("1", "get_weather")).await;
-    assert_eq!(
-        reply.json()["error"]["data"]["supported"],
-        json!(["2025-11-25"])
-    );
+    assert_eq!((reply.status, reply.json()), (400, sessions_only("old")));
     assert!(tools.seen().is_empty());
     old.legacy(&gate).await.good(&gate).await;
     super::stop(gate).await;
