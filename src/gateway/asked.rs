@@ -49,7 +49,8 @@ impl<'a> Asked<'a> {
         let early = |refusal: Refusal| (Era::Legacy, Rejection::from(refusal));
         let headers = ProtocolHeaders::read(&ask.head.headers).map_err(early)?;
         check_media(&headers, &ask.head.headers).map_err(early)?;
-        let message = Envelope::inbound(&ask.body).map_err(|rejection| (Era::Legacy, rejection))?;
+        let message = Envelope::inbound(&ask.body)
+            .map_err(|rejection| (headers::era_without_body(&headers), rejection))?;
         let era = headers::era(&headers, &message);
         let checked = match era {
             Era::Modern => headers::check_modern(&headers, &message),
@@ -213,6 +214,14 @@ impl Ticket {
             biased;
             answer = asking => answer,
             () = self.stopped() => Err(upstream::Error::Stopped),
+        }
+    }
+
+    /// A request that was stopped while it waited for its turn is not sent.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        match &self.place {
+            Some(place) if place.is_stopped() => Err(upstream::Error::Stopped.into()),
+            _ => Ok(()),
         }
     }
 

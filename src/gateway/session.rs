@@ -249,6 +249,11 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
+    /// Whether the client cancelled the request, or its session ended.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
     /// Returns when the client cancelled the request, or its session ended.
     pub(super) async fn stopped(&self) {
         self.stop.cancelled().await;

@@ -250,7 +250,9 @@ pub(super) async fn read_for(permit: &Permit, id: u64, inbound: Inbound) -> Resu
 /// Reads the answer to a GET: the stream, or `None` where the server offers none.
 pub(super) fn read_listening(permit: &Permit, inbound: Inbound) -> Result<Option<Messages>, Error> {
     match (inbound.status, Type::of(&inbound.headers)) {
-        (StatusCode::OK, Type::Events) => Ok(Some(Messages::listening(permit, inbound.body))),
+        (StatusCode::OK, Type::Events) => {
+            Ok(Some(Messages::listening(permit, inbound.body.open_ended())))
+        }
         (StatusCode::METHOD_NOT_ALLOWED, _) => Ok(None),
         (status, _) if !status.is_success() => Err(status_error(permit, status)),
         _ => Err(content_type_error(permit, &inbound.headers)),
