@@ -37,14 +37,12 @@ const SWEEP: Duration = Duration::from_secs(60);
 const IN_FLIGHT: usize = 256;
 
 /// Every open session, shared by all workers.
-#[derive(Debug)]
 pub(super) struct Sessions {
     open: DashMap<Arc<str>, Arc<Session>>,
     swept: Mutex<Instant>,
 }
 
 /// One session: the client's side, and the upstream's side that it alone uses.
-#[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: Arc<str>,
     pub(super) upstream: upstream::Session,
@@ -56,7 +54,6 @@ pub(super) struct Session {
     ended: CancellationToken,
 }
 
-#[derive(Debug)]
 struct Running {
     upstream_id: u64,
     stop: CancellationToken,
@@ -241,7 +238,6 @@ impl Session {
 }
 
 /// A request's place in its session, given up when dropped.
-#[derive(Debug)]
 pub(super) struct InFlight {
     session: Arc<Session>,
     id: Bytes,
@@ -272,7 +268,6 @@ impl Drop for InFlight {
 }
 
 /// The listening stream's place in its session, given up when dropped.
-#[derive(Debug)]
 pub(super) struct Listening {
     session: Arc<Session>,
     ended: CancellationToken,
