@@ -249,6 +249,6 @@ impl Ticket {
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"timed out"}}}}"#,
             self.id
         );
-        super::legacy::tell_later(gateway, permit, session, body.into());
+        super::legacy::tell_later(gateway, permit, session, body.into(), ());
     }
 }

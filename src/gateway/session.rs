@@ -14,7 +14,10 @@ use std::{
 
 use bytes::Bytes;
 use dashmap::DashMap;
-use tokio::time::Instant;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -33,6 +36,8 @@ const IN_ALL: usize = 65_536;
 const IDLE: Duration = Duration::from_secs(60 * 60);
 /// How often idle sessions are looked for, at most.
 const SWEEP: Duration = Duration::from_secs(60);
+/// Answers to the server's own requests that are on their way at once at most, for one session.
+const ANSWERS: usize = 8;
 /// Requests in flight in one session at most.
 const IN_FLIGHT: usize = 256;
 
@@ -51,6 +56,7 @@ pub(super) struct Session {
     running: Mutex<HashMap<Bytes, Running>>,
     touched: Mutex<Instant>,
     listening: AtomicBool,
+    answers: Arc<Semaphore>,
     ended: CancellationToken,
 }
 
@@ -109,6 +115,7 @@ impl Sessions {
             running: Mutex::default(),
             touched: Mutex::new(Instant::now()),
             listening: AtomicBool::new(false),
+            answers: Arc::new(Semaphore::new(ANSWERS)),
             ended: CancellationToken::new(),
         });
         self.open.insert(session.id.clone(), session.clone());
@@ -194,12 +201,19 @@ impl Session {
         })
     }
 
-    /// Stops the request of this id, and tells under which id the upstream knows it.
+    /// Stops the request of this id, once, and tells under which id the upstream knows it.
     pub(super) fn cancel(&self, id: &[u8]) -> Option<u64> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let running = running.get(id)?;
+        let running = running
+            .get(id)
+            .filter(|running| !running.stop.is_cancelled())?;
         running.stop.cancel();
         Some(running.upstream_id)
+    }
+
+    /// Takes a place among the answers to the server's own requests; `None` for a server that floods.
+    pub(super) fn answer(&self) -> Option<OwnedSemaphorePermit> {
+        self.answers.clone().try_acquire_owned().ok()
     }
 
     /// Takes the one place for a listening stream; `None` while it is taken.

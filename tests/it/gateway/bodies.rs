@@ -18,9 +18,9 @@ fn bodies() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let invalid = "mcp.invalid_request";
     let deep = |depth: usize| {
         with(&format!(
-            "{}{}",
+            "{}1{}",
             r#"{"a":"#.repeat(depth),
-            format!("1{}", "}".repeat(depth))
+            "}".repeat(depth)
         ))
     };
     let id = |id: &str| with("{}").replace(r#""x""#, id).into_bytes();

@@ -234,7 +234,10 @@ async fn an_outcome_that_cannot_be_recorded_is_said() {
     let script = {
         let (came, answer) = (came.clone(), answer.clone());
         move |seen: &Seen| {
-            let said = sound::result(seen.modern(), &sound::text("sent"));
+            let said = match seen.json["params"]["arguments"]["as"] == "events" {
+                true => sound::events(&[&sound::message(seen.modern(), &sound::text("sent"))]),
+                false => sound::result(seen.modern(), &sound::text("sent")),
+            };
             (seen.tool() == "send_mail").then(|| {
                 [
                     vec![Step::Tell(came.clone()), Step::Wait(answer.clone())],
@@ -246,21 +249,25 @@ async fn an_outcome_that_cannot_be_recorded_is_said() {
     };
     let (tools, gate) = before(script, "").await;
     let agent = Agent::modern("s");
-    let mut taken = None;
-    let failing = async {
-        came.wait().await;
-        taken = Some(Away::take(&gate));
-        answer.open();
-    };
-    let (reply, ()) = tokio::join!(gate.send(agent.call("1", "send_mail")), failing);
-    assert_eq!(agent.refusal(&reply), "audit.unavailable");
-    assert!(
-        reply.body.contains("may have taken effect"),
-        "{}",
-        reply.body
-    );
-    assert!(!reply.body.contains("sent"));
-    assert_eq!(tools.of("tools/call").len(), 1);
-    taken.unwrap().give_back(&gate).await;
+    for (at, form) in ["json", "events"].into_iter().enumerate() {
+        let params = format!(r#""name":"send_mail","arguments":{{"as":"{form}"}}"#);
+        let mut taken = None;
+        let failing = async {
+            came.wait().await;
+            taken = Some(Away::take(&gate));
+            answer.open();
+        };
+        let call = gate.send(agent.request("1", "tools/call", &params));
+        let (reply, ()) = tokio::join!(call, failing);
+        assert_eq!(agent.refusal(&reply), "audit.unavailable");
+        assert!(
+            reply.body.contains("may have taken effect"),
+            "{}",
+            reply.body
+        );
+        assert!(!reply.body.contains("sent"));
+        assert_eq!(tools.of("tools/call").len(), at + 1);
+        taken.unwrap().give_back(&gate).await;
+    }
     stop(gate).await;
 }

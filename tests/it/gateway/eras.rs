@@ -16,16 +16,9 @@ fn legacy_only(seen: &Seen) -> Option<Vec<Step>> {
 
 fn modern_only(seen: &Seen) -> Option<Vec<Step>> {
     let body = r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no"}}"#;
-    let head = format!(
-        "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-    );
-    (seen.method() == "initialize").then(|| {
-        vec![
-            Step::Say(head.into_bytes()),
-            sound::chunk(body),
-            sound::end(),
-        ]
-    })
+    let head = "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let head = head.as_bytes().to_vec();
+    (seen.method() == "initialize").then(|| vec![Step::Say(head), sound::chunk(body), sound::end()])
 }
 
 /// What a modern client is told: not -32022, which would say that the server is modern.

@@ -10,7 +10,7 @@ use crate::support::{
     agent::Agent,
     gate::{Gate, Policy, ends, eventually},
     sound,
-    tools::{Latch, Seen, Step, Tools},
+    tools::{Seen, Step, Tools},
 };
 
 /// A server whose `get_fault` does what stands in the cell.
@@ -358,37 +358,4 @@ async fn errors_with_a_status_are_the_servers_own() {
     }
     let ended = ends(&gate.stop().await);
     assert_eq!(ended[2..], ["call allowed"; 8]);
-}
-
-#[tokio::test]
-async fn an_answer_after_the_cancellation_reaches_nobody() {
-    let (came, late) = (Latch::new(), Latch::new());
-    let script = {
-        let (came, late) = (came.clone(), late.clone());
-        move |seen: &Seen| {
-            let answer = sound::json(r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}"#);
-            (seen.tool() == "get_fault").then(|| {
-                [
-                    vec![Step::Tell(came.clone()), Step::Wait(late.clone())],
-                    answer,
-                ]
-                .concat()
-            })
-        }
-    };
-    let (_tools, gate) = before(script, "").await;
-    let agent = Agent::modern("s").legacy(&gate).await;
-    let cancel = async {
-        came.wait().await;
-        let cancel =
-            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
-        assert_eq!(gate.send(agent.post(cancel)).await.status, 202);
-    };
-    let (reply, ()) = tokio::join!(gate.send(agent.call("1", "get_fault")), cancel);
-    assert_eq!(reply.body, "");
-    late.open();
-    for _ in 0..5 {
-        agent.good(&gate).await;
-    }
-    stop(gate).await;
 }

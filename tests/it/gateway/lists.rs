@@ -131,6 +131,33 @@ async fn pages_are_read_to_the_end_to_find_a_tool() {
     super::stop(gate).await;
 }
 
+/// As soon as there are too many, not once all have been read.
+#[tokio::test]
+async fn more_tools_than_can_be_known_are_given_up() {
+    let script = |seen: &Seen| {
+        let page = seen.json["params"]["cursor"]
+            .as_str()
+            .unwrap_or("0")
+            .parse::<usize>()
+            .unwrap();
+        let tools: Vec<_> = (0..8_000)
+            .map(|tool| format!(r#"{{"name":"get_{page}_{tool}"}}"#))
+            .collect();
+        let list = format!(
+            r#"{{"tools":[{}],"nextCursor":"{}"}}"#,
+            tools.join(","),
+            page + 1
+        );
+        (seen.method() == "tools/list").then(|| sound::result(seen.modern(), &list))
+    };
+    let (tools, gate) = before(script, "").await;
+    let agent = Agent::modern("s");
+    let reply = gate.send(agent.call("2", "get_weather")).await;
+    assert_eq!(agent.refusal(&reply), "catalog.too_large");
+    assert_eq!(tools.of("tools/list").len(), 3);
+    gate.stop().await;
+}
+
 #[tokio::test]
 async fn pages_without_end_are_given_up() {
     let script = |seen: &Seen| {

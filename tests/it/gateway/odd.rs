@@ -243,3 +243,38 @@ async fn a_record_says_who_what_and_where() {
             "args":{"bytes":12},"result":{"bytes":111,"is_error":false}})
     );
 }
+
+#[tokio::test]
+async fn answers_of_every_legal_http_form_are_read() {
+    let script = |seen: &Seen| {
+        let body = say::message(seen.modern(), &say::text("done"))
+            .replace("$ID", &seen.json["id"].to_string());
+        let kind = "content-type: Application/JSON; charset=utf-8";
+        let length = body.len();
+        let text = match seen.json["params"]["arguments"]["as"].as_str()? {
+            "interim" => format!(
+                "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\n{kind}\r\nContent-Length: {length}\r\n\r\n{body}"
+            ),
+            "closing" => format!("HTTP/1.1 200\r\n{kind}\r\nConnection: close\r\n\r\n{body}"),
+            "old" => format!("HTTP/1.0 200 OK\r\n{kind}\r\n\r\n{body}"),
+            _ => format!(
+                "HTTP/1.1 200 OK\r\n{kind}\r\nTransfer-Encoding: chunked\r\n\r\n{length:x};x=y\r\n{body}\r\n0\r\nTrailer: z\r\n\r\n"
+            ),
+        };
+        Some(vec![Step::Say(text.into_bytes()), Step::Close])
+    };
+    let (_tools, gate) = before(script, "").await;
+    for agent in Agent::both("s", &gate).await {
+        for form in ["interim", "closing", "old", "trailer"] {
+            let params = format!(r#""name":"get_fault","arguments":{{"as":"{form}"}}"#);
+            let reply = gate.send(agent.request("1", "tools/call", &params)).await;
+            assert_eq!(
+                reply.json()["result"]["content"][0]["text"],
+                "done",
+                "{form}: {}",
+                reply.body
+            );
+        }
+    }
+    stop(gate).await;
+}
