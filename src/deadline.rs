@@ -20,7 +20,7 @@ impl Deadline {
         Self(Instant::now() + limit.min(CEILING))
     }
 
-    /// The end of a stream that no single call owns: a day, since its idle bound ends it long before.
+    /// The end of a stream that no single call owns: a day, since it may well be silent for hours.
     pub fn of_open_stream() -> Self {
         Self(Instant::now() + Duration::from_secs(24 * 60 * 60))
     }

@@ -29,6 +29,8 @@ pub use resolve::{
 pub use send::{Destination, Effect, Inbound, Outbound};
 pub use tls::{Tls, TlsError};
 
+use crate::telemetry::Metrics;
+
 /// The way out of one worker thread: its resolver, its dialer, its idle connections. Cheap to clone.
 #[derive(Clone)]
 pub struct Egress(Arc<Inner>);
@@ -38,16 +40,23 @@ struct Inner {
     dialer: Arc<dyn Dial>,
     tls: Tls,
     pool: pool::Pool,
+    metrics: Arc<Metrics>,
 }
 
 impl Egress {
-    /// A way out that has no connection yet.
-    pub fn new(resolver: Arc<dyn Resolve>, dialer: Arc<dyn Dial>, tls: Tls) -> Self {
+    /// A way out that has no connection yet, and counts what it does in `metrics`.
+    pub fn new(
+        resolver: Arc<dyn Resolve>,
+        dialer: Arc<dyn Dial>,
+        tls: Tls,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Self(Arc::new(Inner {
             resolver: Mutex::new(resolver),
             dialer,
             tls,
             pool: pool::Pool::default(),
+            metrics,
         }))
     }
 

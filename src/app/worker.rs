@@ -92,6 +92,7 @@ fn way_out(shared: &Shared) -> Result<Egress, DnsSetupError> {
         Arc::new(resolver),
         Arc::new(TcpDialer),
         shared.roots.clone(),
+        shared.core.metrics.clone(),
     ))
 }
 

@@ -23,6 +23,8 @@ use crate::deadline::Deadline;
 
 /// The most bytes gathered into one piece.
 const MAX_BATCH: usize = 256 * 1024;
+/// The longest silence of an open-ended stream; its deadline comes first.
+const OPEN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A body and the connection it comes from. Dropped before its end, it closes the connection.
 pub struct Body {
@@ -110,6 +112,15 @@ impl Body {
             whole.extend_from_slice(&more);
         }
         Ok(whole.freeze())
+    }
+
+    /// The same as a stream that no single call owns: neither its length nor a silence ends it, only the deadline.
+    /// Its reader bounds what it keeps.
+    #[must_use]
+    pub fn open_ended(mut self) -> Self {
+        self.bounds.bytes = usize::MAX;
+        self.bounds.idle = OPEN;
+        self
     }
 
     /// Whether everything was read.

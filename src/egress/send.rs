@@ -89,7 +89,11 @@ impl Egress {
             destination: None,
         };
         let request = request::prepare(server, &host, request).map_err(unsent)?;
-        let judged = self.judge(permit, &host, deadline).await.map_err(unsent)?;
+        let judged = self.judge(permit, &host, deadline).await;
+        if let Err(Error::Blocked(blocked)) = &judged {
+            self.0.metrics.blocked(blocked.code.as_str());
+        }
+        let judged = judged.map_err(unsent)?;
         let destination = Destination::new(host, server.target.port(), &judged);
         let call = Call {
             egress: self,

@@ -49,7 +49,8 @@ impl<'a> Asked<'a> {
         let early = |refusal: Refusal| (Era::Legacy, Rejection::from(refusal));
         let headers = ProtocolHeaders::read(&ask.head.headers).map_err(early)?;
         check_media(&headers, &ask.head.headers).map_err(early)?;
-        let message = Envelope::inbound(&ask.body).map_err(|rejection| (Era::Legacy, rejection))?;
+        let message = Envelope::inbound(&ask.body)
+            .map_err(|rejection| (headers::era_without_body(&headers), rejection))?;
         let era = headers::era(&headers, &message);
         let checked = match era {
             Era::Modern => headers::check_modern(&headers, &message),
@@ -216,6 +217,14 @@ impl Ticket {
         }
     }
 
+    /// A request that was stopped while it waited for its turn is not sent.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        match &self.place {
+            Some(place) if place.is_stopped() => Err(upstream::Error::Stopped.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns when the client cancels the request, or its session ends; never in the modern era, where closing the
     /// stream cancels.
     pub(super) async fn stopped(&self) {
@@ -240,6 +249,6 @@ impl Ticket {
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"timed out"}}}}"#,
             self.id
         );
-        super::legacy::tell_later(gateway, permit, session, body.into());
+        super::legacy::tell_later(gateway, permit, session, body.into(), ());
     }
 }

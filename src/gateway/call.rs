@@ -22,10 +22,14 @@ pub(super) async fn call(
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
     let deadline = Deadline::after(permit.server().limits.call);
-    let tool = known_tool(gateway, asked, permit, entry, deadline).await?;
-    let consent = approval::consent(permit, &tool)?;
+    let name = named_tool(asked, entry)?;
     let ticket = asked.ticket(gateway)?;
+    // Not even the list of tools is asked for while nothing can be recorded.
+    gateway.shared.journal.admit_read()?;
+    let tool = known_tool(gateway, asked, permit, &name, deadline).await?;
+    let consent = approval::consent(permit, &tool)?;
     let effect = entry.effect(consent).await?;
+    ticket.check()?;
     let headers = asked.upstream_headers();
     let request = asked.request(permit, &headers, &ticket, &effect, deadline);
     let answered = ticket
@@ -34,14 +38,8 @@ pub(super) async fn call(
     entry.forwarded(gateway, permit, ticket, answered)
 }
 
-/// The tool that the call names, if this caller is offered it: absent, hidden and unknown look alike.
-async fn known_tool(
-    gateway: &Gateway,
-    asked: &Asked<'_>,
-    permit: &Permit,
-    entry: &mut Entry,
-    deadline: Deadline,
-) -> Result<PinnedTool, Refusal> {
+/// The name that the call gives, noted in the record with the size of the arguments.
+fn named_tool(asked: &Asked<'_>, entry: &mut Entry) -> Result<Arc<str>, Refusal> {
     let params = asked.message.params.as_ref();
     let name = params.and_then(|params| params.name?.string());
     let Some(name) = name.filter(|name| !name.is_empty() && name.len() <= NAME_BYTES) else {
@@ -58,25 +56,32 @@ async fn known_tool(
         ));
     }
     entry.record().args_bytes = arguments.map(|arguments| arguments.as_str().len());
-    let pinned = match gateway.shared.catalog.pin(permit, &name) {
-        Some(tool) => Some(tool),
-        None => {
-            entry.record().tool = Some(Arc::from(&*name));
-            list::read_whole(gateway, asked, permit, deadline).await?;
-            gateway.shared.catalog.pin(permit, &name)
-        }
-    };
-    match pinned.filter(|tool| !permit.hidden(tool.name())) {
-        Some(tool) => {
-            entry.record().tool = Some(tool.shared_name());
-            Ok(tool)
-        }
-        None => {
+    let name: Arc<str> = name.into();
+    entry.record().tool = Some(name.clone());
+    Ok(name)
+}
+
+/// The tool of this name, if this caller is offered it: absent, hidden and unknown look alike.
+async fn known_tool(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    name: &str,
+    deadline: Deadline,
+) -> Result<PinnedTool, Refusal> {
+    let catalog = &gateway.shared.catalog;
+    let mut pinned = catalog.pin(permit, name);
+    if pinned.is_none() {
+        list::read_whole(gateway, asked, permit, deadline).await?;
+        pinned = catalog.pin(permit, name);
+    }
+    pinned
+        .filter(|tool| !permit.hidden(tool.name()))
+        .ok_or_else(|| {
             let server = &permit.server().name;
-            Err(Refusal::new(
+            Refusal::new(
                 Code::ToolUnknown,
                 format!("no tool `{name}` on server `{server}`"),
-            ))
-        }
-    }
+            )
+        })
 }

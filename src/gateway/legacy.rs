@@ -161,15 +161,22 @@ pub(super) fn cancelled(
         let mut buffer = itoa::Buffer::new();
         let edit = (part.range(), buffer.format(upstream_id).as_bytes());
         let body = splice(asked.body, &[edit]);
-        tell_later(gateway, permit, session.clone(), body.into());
+        tell_later(gateway, permit, session.clone(), body.into(), ());
     }
     Ok(Finding::Accepted)
 }
 
-/// Sends what has no answer, without holding anyone up for it.
-pub(super) fn tell_later(gateway: &Gateway, permit: &Permit, session: Arc<Session>, body: Bytes) {
+/// Sends what has no answer, without holding anyone up for it; lets go of `held` once it is sent.
+pub(super) fn tell_later(
+    gateway: &Gateway,
+    permit: &Permit,
+    session: Arc<Session>,
+    body: Bytes,
+    held: impl Send + 'static,
+) {
     let (upstream, permit) = (gateway.upstream.clone(), permit.clone());
     tokio::spawn(async move {
+        let _held = held;
         let deadline = Deadline::after(TELLING);
         if let Err(error) = upstream
             .tell(&permit, &session.upstream, body, deadline)

@@ -98,6 +98,9 @@ pub(super) async fn read_whole(
             return Err(Error::Malformed { server, reason }.into());
         };
         names.extend(page.tools.iter().map(|tool| Arc::from(&*tool.name)));
+        if names.len() > MAX_TOOLS {
+            return Ok(turn.finish(names)?);
+        }
         cursor = page.next_cursor.map(|cursor| cursor.as_str().to_owned());
         if cursor.is_none() {
             return Ok(turn.finish(names)?);

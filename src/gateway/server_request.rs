@@ -9,7 +9,8 @@ use crate::{
     refusal::Code,
 };
 
-/// Answers a request that came on a stream. In the modern era there are none, and no way to answer.
+/// Answers a request that came on a stream. In the modern era there are none, and no way to answer. A server that
+/// asks more than it takes answers for gets no more of them.
 pub(super) fn answer(
     gateway: &Gateway,
     permit: &Permit,
@@ -20,11 +21,15 @@ pub(super) fn answer(
     let Some(session) = session else {
         return;
     };
+    let Some(place) = session.answer() else {
+        tracing::debug!(server = %permit.server().name, method, "a server asks faster than it takes answers");
+        return;
+    };
     let body = if method == "ping" {
         mcp::reply::empty(Era::Legacy, id)
     } else {
         let rejection = Rejection::new(Code::MethodUnknown, "this client does not offer that");
         mcp::reply::error(&rejection.with_id(Some(id)))
     };
-    legacy::tell_later(gateway, permit, session.clone(), body);
+    legacy::tell_later(gateway, permit, session.clone(), body, place);
 }

@@ -14,7 +14,10 @@ use std::{
 
 use bytes::Bytes;
 use dashmap::DashMap;
-use tokio::time::Instant;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -33,18 +36,18 @@ const IN_ALL: usize = 65_536;
 const IDLE: Duration = Duration::from_secs(60 * 60);
 /// How often idle sessions are looked for, at most.
 const SWEEP: Duration = Duration::from_secs(60);
+/// Answers to the server's own requests that are on their way at once at most, for one session.
+const ANSWERS: usize = 8;
 /// Requests in flight in one session at most.
 const IN_FLIGHT: usize = 256;
 
 /// Every open session, shared by all workers.
-#[derive(Debug)]
 pub(super) struct Sessions {
     open: DashMap<Arc<str>, Arc<Session>>,
     swept: Mutex<Instant>,
 }
 
 /// One session: the client's side, and the upstream's side that it alone uses.
-#[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: Arc<str>,
     pub(super) upstream: upstream::Session,
@@ -53,10 +56,10 @@ pub(super) struct Session {
     running: Mutex<HashMap<Bytes, Running>>,
     touched: Mutex<Instant>,
     listening: AtomicBool,
+    answers: Arc<Semaphore>,
     ended: CancellationToken,
 }
 
-#[derive(Debug)]
 struct Running {
     upstream_id: u64,
     stop: CancellationToken,
@@ -112,6 +115,7 @@ impl Sessions {
             running: Mutex::default(),
             touched: Mutex::new(Instant::now()),
             listening: AtomicBool::new(false),
+            answers: Arc::new(Semaphore::new(ANSWERS)),
             ended: CancellationToken::new(),
         });
         self.open.insert(session.id.clone(), session.clone());
@@ -197,12 +201,19 @@ impl Session {
         })
     }
 
-    /// Stops the request of this id, and tells under which id the upstream knows it.
+    /// Stops the request of this id, once, and tells under which id the upstream knows it.
     pub(super) fn cancel(&self, id: &[u8]) -> Option<u64> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let running = running.get(id)?;
+        let running = running
+            .get(id)
+            .filter(|running| !running.stop.is_cancelled())?;
         running.stop.cancel();
         Some(running.upstream_id)
+    }
+
+    /// Takes a place among the answers to the server's own requests; `None` for a server that floods.
+    pub(super) fn answer(&self) -> Option<OwnedSemaphorePermit> {
+        self.answers.clone().try_acquire_owned().ok()
     }
 
     /// Takes the one place for a listening stream; `None` while it is taken.
@@ -241,7 +252,6 @@ impl Session {
 }
 
 /// A request's place in its session, given up when dropped.
-#[derive(Debug)]
 pub(super) struct InFlight {
     session: Arc<Session>,
     id: Bytes,
@@ -249,6 +259,11 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
+    /// Whether the client cancelled the request, or its session ended.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
     /// Returns when the client cancelled the request, or its session ended.
     pub(super) async fn stopped(&self) {
         self.stop.cancelled().await;
@@ -267,7 +282,6 @@ impl Drop for InFlight {
 }
 
 /// The listening stream's place in its session, given up when dropped.
-#[derive(Debug)]
 pub(super) struct Listening {
     session: Arc<Session>,
     ended: CancellationToken,

@@ -5,7 +5,7 @@ mod mirror;
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 pub use media::{accepts_answers, accepts_stream, is_json, is_stream};
-pub use mirror::{check_legacy, check_modern, era, mirrored_name};
+pub use mirror::{check_legacy, check_modern, era, era_without_body, mirrored_name};
 
 use crate::refusal::{Code, Refusal};
 

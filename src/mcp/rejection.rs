@@ -10,7 +10,7 @@ pub struct Rejection {
     pub refusal: Refusal,
     /// The JSON text of the id to echo, where it could be read.
     pub id: Option<Box<str>>,
-    /// The protocol version that was asked for, with [`Code::VersionUnsupported`].
+    /// The protocol version that was asked for, with [`Code::VersionUnsupported`] and [`Code::UpstreamEra`].
     pub requested: Option<Box<str>>,
 }
 

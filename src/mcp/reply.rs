@@ -5,7 +5,7 @@ use http::StatusCode;
 use serde::Serialize;
 
 use super::{Era, Rejection, Revision, methods::Method};
-use crate::refusal::{Code, Refusal, Shape};
+use crate::refusal::{Code, Fault, Refusal, Shape};
 
 /// JSON-RPC's internal error, for refusals that only `tools/call` can carry as a result.
 const INTERNAL: i32 = -32603;
@@ -66,7 +66,11 @@ pub fn refused(era: Era, method: Option<Method>, rejection: &Rejection) -> (Stat
         }
         _ => error(rejection),
     };
-    (status(era, refusal.code), body)
+    let status = match &rejection.id {
+        Some(_) => status(era, refusal.code),
+        None => status_alone(refusal.code),
+    };
+    (status, body)
 }
 
 /// The HTTP status of a refusal. Legacy clients read errors of methods and parameters from a 200.
@@ -76,6 +80,16 @@ fn status(era: Era, code: Code) -> StatusCode {
         _ => code.status(),
     };
     StatusCode::from_u16(status).expect("the table of codes holds HTTP statuses")
+}
+
+/// The status where no JSON-RPC id says what failed: a stream that did not open, a notification that was not taken.
+/// It alone tells the client then, so it is never a 200.
+fn status_alone(code: Code) -> StatusCode {
+    match (code.status(), code.fault()) {
+        (200, Fault::Internal) => StatusCode::SERVICE_UNAVAILABLE,
+        (200, _) => StatusCode::BAD_GATEWAY,
+        _ => status(Era::Modern, code),
+    }
 }
 
 /// A JSON-RPC error. Without an id, the member is absent, as the schema of MCP has it.

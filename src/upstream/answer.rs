@@ -14,7 +14,6 @@ use crate::{
 };
 
 /// An answer: there already, or still coming.
-#[derive(Debug)]
 pub enum Answer {
     /// One JSON body.
     Whole(Message),
@@ -23,7 +22,7 @@ pub enum Answer {
 }
 
 /// A response to the request that was asked.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Message {
     /// The HTTP status that it came with; 200 in a stream.
     pub status: StatusCode,
@@ -42,7 +41,7 @@ pub struct Edit {
     pub text: String,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Payload {
     Result {
         whole: Range<usize>,
@@ -250,7 +249,9 @@ pub(super) async fn read_for(permit: &Permit, id: u64, inbound: Inbound) -> Resu
 /// Reads the answer to a GET: the stream, or `None` where the server offers none.
 pub(super) fn read_listening(permit: &Permit, inbound: Inbound) -> Result<Option<Messages>, Error> {
     match (inbound.status, Type::of(&inbound.headers)) {
-        (StatusCode::OK, Type::Events) => Ok(Some(Messages::listening(permit, inbound.body))),
+        (StatusCode::OK, Type::Events) => {
+            Ok(Some(Messages::listening(permit, inbound.body.open_ended())))
+        }
         (StatusCode::METHOD_NOT_ALLOWED, _) => Ok(None),
         (status, _) if !status.is_success() => Err(status_error(permit, status)),
         _ => Err(content_type_error(permit, &inbound.headers)),

@@ -161,7 +161,10 @@ impl Upstream {
         if session.epoch() != seen {
             return Ok(());
         }
-        let (id, _) = self.initialize(permit, &session.hello, deadline).await?;
+        let (id, welcome) = self.initialize(permit, &session.hello, deadline).await?;
+        if welcome.result().is_none() {
+            return Err(lost(permit));
+        }
         *session.id.lock().unwrap_or_else(PoisonError::into_inner) = id;
         let ready =
             Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);

@@ -115,7 +115,10 @@ fn way_out(
         .map(|address| (address.as_str(), Behaviour::Refuses))
         .collect();
     let dialer = RecordingDialer::with(Behaviour::Leads(upstream.address), &refusing);
-    (Egress::new(resolver, dialer.clone(), no_roots()), dialer)
+    (
+        Egress::new(resolver, dialer.clone(), no_roots(), Arc::default()),
+        dialer,
+    )
 }
 
 #[tokio::test]

@@ -33,7 +33,10 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 fn way_out(upstream: &Upstream) -> (Egress, Arc<RecordingDialer>) {
     let dialer = RecordingDialer::to(upstream.address);
     let resolver = TableResolver::of(&[("api.test", &["1.1.1.1"])]);
-    (Egress::new(resolver, dialer.clone(), no_roots()), dialer)
+    (
+        Egress::new(resolver, dialer.clone(), no_roots(), Arc::default()),
+        dialer,
+    )
 }
 
 pub(crate) fn no_roots() -> Tls {

@@ -12,15 +12,21 @@ mod corpus_egress;
 mod demo;
 mod egress;
 mod explain;
+mod gateway;
 mod layers;
 mod listen;
 mod policy;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
 #[path = "../support"]
 mod support {
+    pub(crate) mod agent;
     pub(crate) mod certs;
+    pub(crate) mod client;
     pub(crate) mod dialer;
+    pub(crate) mod gate;
     pub(crate) mod nameserver;
     pub(crate) mod permit;
+    pub(crate) mod sound;
+    pub(crate) mod tools;
     pub(crate) mod upstream;
 }

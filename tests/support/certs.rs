@@ -48,6 +48,12 @@ impl Authority {
         self.issue(names, 4096).0.pem()
     }
 
+    /// A certificate for `names` and its key, as PEM.
+    pub(crate) fn leaf_and_key(&self, names: &[&str]) -> (String, String) {
+        let (certificate, key) = self.issue(names, 4096);
+        (certificate.pem(), key.serialize_pem())
+    }
+
     /// A TLS server with a certificate for `names`.
     pub(crate) fn acceptor(&self, names: &[&str]) -> TlsAcceptor {
         Self::serving(self.issue(names, 4096))

@@ -49,16 +49,22 @@ impl Call<'_> {
         mut request: Request<Full<Bytes>>,
     ) -> Result<(StatusCode, HeaderMap, Body), (Error, bool)> {
         while let Some((key, live)) = self.pooled(addresses).await {
-            match self.exchange(key, live, request).await {
-                Ok(head) => return Ok(head),
-                Err(Stopped::Failed(error)) => return Err((error, false)),
+            let sent = match self.exchange(key, live, request).await {
+                Ok(head) => Ok(head),
+                Err(Stopped::Failed(error)) => Err((error, false)),
                 // The peer closed it while it was idle; nothing was sent.
-                Err(Stopped::Unsent(back, _)) => request = *back,
-            }
+                Err(Stopped::Unsent(back, _)) => {
+                    request = *back;
+                    continue;
+                }
+            };
+            self.egress.0.metrics.connection(true);
+            return sent;
         }
         // Opening is rare and its state large: boxed, it does not weigh on every call.
         let opened = Box::pin(self.open(addresses)).await;
         let (key, live) = opened.map_err(|error| (error, true))?;
+        self.egress.0.metrics.connection(false);
         let sent = self.exchange(key, live, request).await;
         sent.map_err(|stopped| match stopped {
             Stopped::Failed(error) => (error, false),

@@ -23,6 +23,11 @@ pub fn era(headers: &ProtocolHeaders<'_>, message: &Envelope<'_>) -> Era {
     {
         return Era::Modern;
     }
+    era_without_body(headers)
+}
+
+/// The era of a request whose body cannot be read, or says nothing of it.
+pub fn era_without_body(headers: &ProtocolHeaders<'_>) -> Era {
     let known = headers.protocol_version.map(Revision::parse);
     match known {
         Some(Some(revision)) => revision.era(),

@@ -47,6 +47,20 @@ fn an_unsupported_version_names_the_supported_ones() {
 }
 
 #[test]
+fn a_modern_server_names_the_version_that_it_speaks() {
+    let rejection = Rejection {
+        requested: Some("2025-11-25".into()),
+        ..rejection(Code::UpstreamEra, Some("1"))
+    };
+    let (status, body) = text(refused(Era::Legacy, Some(Method::Initialize), &rejection));
+    assert_eq!(status, 400);
+    assert!(
+        body.ends_with(r#""supported":["2026-07-28"],"requested":"2025-11-25"}}}"#),
+        "{body}"
+    );
+}
+
+#[test]
 fn refusals_for_a_model_are_tool_results_and_elsewhere_errors() {
     let blocked = rejection(Code::AddressBlocked, Some("3"));
     assert_eq!(
@@ -89,6 +103,19 @@ fn the_status_depends_on_the_era_where_the_protocols_differ() {
     ] {
         assert_eq!(status(Era::Modern, code).as_u16(), modern, "{code:?}");
         assert_eq!(status(Era::Legacy, code).as_u16(), legacy, "{code:?}");
+    }
+}
+
+#[test]
+fn without_an_id_the_status_alone_tells() {
+    for (code, status) in [
+        (Code::ConnectFailed, 502),
+        (Code::RecordUnavailable, 503),
+        (Code::InvalidParams, 400),
+        (Code::SessionUnknown, 404),
+    ] {
+        let (found, _) = refused(Era::Legacy, None, &rejection(code, None));
+        assert_eq!(found.as_u16(), status, "{code:?}");
     }
 }
 

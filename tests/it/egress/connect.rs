@@ -14,13 +14,21 @@ use crate::support::{
 fn with(behaviour: &[(&str, Behaviour)], otherwise: Behaviour) -> (Egress, Arc<RecordingDialer>) {
     let resolver = TableResolver::of(&[("api.test", &["1.1.1.1", "9.9.9.9", "8.8.8.8"])]);
     let dialer = RecordingDialer::with(otherwise, behaviour);
-    (Egress::new(resolver, dialer.clone(), no_roots()), dialer)
+    (
+        Egress::new(resolver, dialer.clone(), no_roots(), Arc::default()),
+        dialer,
+    )
 }
 
 #[tokio::test]
 async fn the_real_dialer_reaches_a_granted_loopback_address() {
     let upstream = Upstream::always(OK).await;
-    let egress = Egress::new(TableResolver::of(&[]), Arc::new(TcpDialer), no_roots());
+    let egress = Egress::new(
+        TableResolver::of(&[]),
+        Arc::new(TcpDialer),
+        no_roots(),
+        Arc::default(),
+    );
     let url = format!("http://{}/mcp?x=1", upstream.address);
     let permit = Maker::new(&url).granting("127.0.0.1").permit();
     let inbound = send(&egress, &permit).await.unwrap();
@@ -44,7 +52,12 @@ async fn the_real_dialer_reaches_a_granted_loopback_address() {
 #[tokio::test]
 async fn without_a_grant_loopback_is_never_dialled() {
     let upstream = Upstream::always(OK).await;
-    let egress = Egress::new(TableResolver::of(&[]), Arc::new(TcpDialer), no_roots());
+    let egress = Egress::new(
+        TableResolver::of(&[]),
+        Arc::new(TcpDialer),
+        no_roots(),
+        Arc::default(),
+    );
     let permit = Maker::new(&format!("http://{}/mcp", upstream.address)).permit();
     let failed = send(&egress, &permit).await.unwrap_err();
     assert_eq!(failed.error.code().as_str(), "egress.address_blocked");

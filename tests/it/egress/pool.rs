@@ -109,7 +109,7 @@ async fn a_new_answer_is_judged_anew_and_leaves_the_old_connection_alone() {
     let resolver = TableResolver::of(&[("api.test", &["1.1.1.1"])]);
     resolver.then("api.test", &["9.9.9.9"]);
     resolver.then("api.test", &["1.1.1.1", "10.0.0.1"]);
-    let egress = Egress::new(resolver, dialer.clone(), no_roots());
+    let egress = Egress::new(resolver, dialer.clone(), no_roots(), Arc::default());
     fetch(&egress, &permit()).await.unwrap();
     fetch(&egress, &permit()).await.unwrap();
     assert_eq!(dialer.dialled(), ["1.1.1.1:80", "9.9.9.9:80"]);

@@ -56,6 +56,7 @@ async fn the_machines_roots_are_trusted_without_extra_ones() {
         TableResolver::of(&[("api.test", &["1.1.1.1"])]),
         RecordingDialer::to(upstream.address),
         Tls::with_roots(roots),
+        std::sync::Arc::default(),
     );
     let permit = Maker::new("https://api.test/mcp").permit();
     assert_eq!(fetch(&egress, &permit).await.unwrap(), "ok");

@@ -1,0 +1,56 @@
+//! The gateway end to end: an agent on one socket, a tool server on another, and the whole product between them.
+
+mod bodies;
+mod bytes;
+mod connection;
+mod drain;
+mod effects;
+mod eras;
+mod faults;
+mod floods;
+mod gone;
+mod input;
+mod late;
+mod listening;
+mod lists;
+mod names;
+mod odd;
+mod reload;
+mod renewal;
+mod sentinel;
+mod sessions;
+mod streams;
+mod tls;
+mod who;
+
+use crate::support::{
+    agent::Agent,
+    gate::{Gate, Policy, ends},
+    tools::{Seen, Step, Tools},
+};
+
+/// Limits that a hanging server reaches soon.
+const SHORT: &str = "[limits]\nconnect = \"300ms\"\nfirst_byte = \"300ms\"\nidle = \"300ms\"\n";
+
+/// A gateway before one server, `s`, that does what `script` says.
+async fn before(
+    script: impl Fn(&Seen) -> Option<Vec<Step>> + Send + Sync + 'static,
+    tables: &str,
+) -> (Tools, Gate) {
+    let tools = Tools::start(script).await;
+    let policy = Policy::local("").server("s", tools.address, "", tables);
+    (tools, Gate::start(&policy))
+}
+
+/// A gateway before a sound server.
+async fn sound() -> (Tools, Gate) {
+    before(|_| None, "").await
+}
+
+/// Stops the gateway once it has answered a good call, and returns how all requests ended.
+async fn stop(gate: Gate) -> Vec<String> {
+    Agent::modern("s").good(&gate).await;
+    let mut ended = ends(&gate.stop().await);
+    assert_eq!(ended.pop().as_deref(), Some("call allowed"));
+    ended
+}

@@ -1,0 +1,108 @@
+//! Clients that go away in the middle.
+
+use super::{before, stop};
+use crate::support::{
+    agent::Agent,
+    client::Exchange,
+    gate::eventually,
+    sound,
+    tools::{Latch, Seen, Step},
+};
+
+const ROUNDS: usize = 100;
+
+fn holding(
+    came: &Latch,
+    gone: &Latch,
+) -> impl Fn(&Seen) -> Option<Vec<Step>> + Send + Sync + 'static {
+    let (came, gone) = (came.clone(), gone.clone());
+    let event = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{}}"#;
+    move |seen: &Seen| match seen.tool() {
+        "get_fault" => Some(vec![
+            sound::stream(),
+            sound::event(event),
+            Step::Closed(gone.clone()),
+        ]),
+        "send_mail" => Some(vec![Step::Tell(came.clone()), Step::Closed(gone.clone())]),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn clients_that_leave_their_streams_leave_nothing_behind() {
+    let (came, gone) = (Latch::new(), Latch::new());
+    let (tools, gate) = before(holding(&came, &gone), "").await;
+    for agent in Agent::both("s", &gate).await {
+        for round in 0..ROUNDS {
+            let mut stream = gate.open(agent.call(&round.to_string(), "get_fault")).await;
+            assert!(stream.event().await.is_some());
+            drop(stream);
+            gone.wait().await;
+        }
+        // Every place among the requests in flight is free again: all of these ids at once.
+        eventually("connections are closed", || {
+            gate.metric("tollgate_listen_connections") == 0
+        })
+        .await;
+        let gate = &gate;
+        let agent = &agent;
+        let again = (0..ROUNDS)
+            .map(|id| async move { gate.send(agent.call(&id.to_string(), "get_weather")).await });
+        for reply in futures_util::future::join_all(again).await {
+            assert_eq!(
+                reply.json()["result"]["content"][0]["text"],
+                "ok get_weather",
+                "{}",
+                reply.body
+            );
+        }
+    }
+    eventually("connections are closed", || {
+        gate.metric("tollgate_listen_connections") == 0
+    })
+    .await;
+    let held = tools
+        .of("tools/call")
+        .iter()
+        .filter(|seen| seen.tool() == "get_fault")
+        .count();
+    assert_eq!(held, 2 * ROUNDS);
+    let ended = stop(gate).await;
+    let count = ended
+        .iter()
+        .filter(|end| *end == "call failed listen.client_gone")
+        .count();
+    assert_eq!(count, 2 * ROUNDS, "{ended:?}");
+    eventually("the server's connections are closed", || tools.open() == 0).await;
+}
+
+/// Before any answer, in the middle of a side effect: intent and outcome are recorded.
+#[tokio::test]
+async fn clients_that_do_not_wait_for_an_answer_leave_a_record() {
+    let (came, gone) = (Latch::new(), Latch::new());
+    let (tools, gate) = before(holding(&came, &gone), "").await;
+    let agents = Agent::both("s", &gate).await;
+    for agent in &agents {
+        for round in 0..10 {
+            let bytes = agent
+                .call(&round.to_string(), "send_mail")
+                .bytes(&gate.address.to_string());
+            let waiting = Exchange::unanswered(gate.connect().await, &bytes).await;
+            came.wait().await;
+            drop(waiting);
+            gone.wait().await;
+        }
+        agent.good(&gate).await;
+    }
+    let ended = stop(gate).await;
+    let count = |end: &str| ended.iter().filter(|found| *found == end).count();
+    assert_eq!(
+        (
+            count("call intent"),
+            count("call failed listen.client_gone")
+        ),
+        (20, 20),
+        "{ended:?}"
+    );
+    eventually("the server's connections are closed", || tools.open() == 0).await;
+}

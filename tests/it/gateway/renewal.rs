@@ -1,0 +1,114 @@
+//! A session that the server no longer knows is opened anew, once.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use super::{before, sound, stop};
+use crate::support::{agent::Agent, sound as say, tools::Seen};
+
+#[tokio::test]
+async fn an_expired_session_is_opened_anew_and_the_call_repeated_once() {
+    let (tools, gate) = sound().await;
+    let agent = Agent::modern("s").legacy(&gate).await;
+    agent.good(&gate).await;
+    tools.forget_sessions();
+    let reply = gate.send(agent.call("2", "send_mail")).await;
+    assert_eq!(
+        reply.body,
+        r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"ok send_mail"}]}}"#
+    );
+    assert_eq!(tools.of("initialize").len(), 2);
+    assert_eq!(tools.of("notifications/initialized").len(), 2);
+    let calls = tools.of("tools/call");
+    let sessions: Vec<_> = calls[1..]
+        .iter()
+        .map(|seen| seen.header("mcp-session-id"))
+        .collect();
+    assert_eq!(sessions, [Some("up-1"), Some("up-2")]);
+    assert_eq!(
+        tools.of("initialize")[1].json["params"],
+        tools.of("initialize")[0].json["params"]
+    );
+    agent.good(&gate).await;
+    assert_eq!(tools.of("initialize").len(), 2);
+    stop(gate).await;
+}
+
+#[tokio::test]
+async fn ten_calls_at_once_open_one_new_session() {
+    let (tools, gate) = sound().await;
+    let agent = &Agent::modern("s").legacy(&gate).await;
+    agent.good(&gate).await;
+    tools.forget_sessions();
+    let gate = &gate;
+    let calls = (0..10)
+        .map(|id| async move { gate.send(agent.call(&id.to_string(), "get_weather")).await });
+    for (id, reply) in futures_util::future::join_all(calls)
+        .await
+        .into_iter()
+        .enumerate()
+    {
+        assert_eq!(reply.json()["id"], id);
+        assert_eq!(
+            reply.json()["result"]["content"][0]["text"],
+            "ok get_weather",
+            "{}",
+            reply.body
+        );
+    }
+    assert_eq!(tools.of("initialize").len(), 2);
+    let last: Vec<_> = tools
+        .of("tools/call")
+        .iter()
+        .rev()
+        .take(10)
+        .map(|seen| seen.header("mcp-session-id").unwrap().to_owned())
+        .collect();
+    assert_eq!(last, ["up-2"; 10]);
+}
+
+#[tokio::test]
+async fn a_server_that_forgets_at_once_is_given_up() {
+    let script =
+        |seen: &Seen| (seen.tool() == "get_fault").then(|| say::status(404, "text/plain", "no"));
+    let (tools, gate) = before(script, "").await;
+    let agent = Agent::modern("s").legacy(&gate).await;
+    let reply = gate.send(agent.call("1", "get_fault")).await;
+    assert_eq!(agent.refusal(&reply), "upstream.session_lost");
+    assert_eq!(tools.of("initialize").len(), 2);
+    assert_eq!(tools.of("tools/call").len(), 2);
+    agent.good(&gate).await;
+    assert!(
+        stop(gate)
+            .await
+            .contains(&"call failed upstream.session_lost".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_opens_no_other_session_is_given_up() {
+    let refuses = Arc::new(AtomicBool::new(false));
+    let script = {
+        let refuses = refuses.clone();
+        move |seen: &Seen| {
+            let refused = seen.method() == "initialize" && refuses.load(Ordering::SeqCst);
+            refused.then(|| {
+                say::json(r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"full"}}"#)
+            })
+        }
+    };
+    let (tools, gate) = before(script, "").await;
+    let agent = Agent::modern("s").legacy(&gate).await;
+    agent.good(&gate).await;
+    tools.forget_sessions();
+    refuses.store(true, Ordering::SeqCst);
+    for _ in 0..2 {
+        let reply = gate.send(agent.call("1", "get_weather")).await;
+        assert_eq!(agent.refusal(&reply), "upstream.session_lost");
+    }
+    refuses.store(false, Ordering::SeqCst);
+    agent.good(&gate).await;
+    stop(gate).await;
+}
