@@ -65,10 +65,11 @@ pub(super) async fn serve<S, H>(
     let pulse = Arc::new(Pulse::default());
     let service = service_fn(|request: Request<Incoming>| {
         let life = watch::Request::begin(&pulse);
-        let handler = handler.clone();
+        let unheard = Unheard(Some(handler.clone()));
         // Only a GET is answered by a stream without an end of its own.
         let until = (request.method() == Method::GET).then(|| drain.clone());
         async move {
+            let handler = unheard.hear();
             let answer = handler.handle(request, peer).await;
             Ok::<_, Infallible>(answer.map(|body| Answering {
                 body,
@@ -95,6 +96,27 @@ pub(super) async fn serve<S, H>(
     .await;
     if let Some((code, detail)) = end {
         handler.fault(code, &detail);
+    }
+}
+
+/// A request that hyper has read and nobody has looked at. A client that ends its side at once has hyper drop it there,
+/// and then it leaves its record here.
+struct Unheard<H: Handle>(Option<H>);
+
+impl<H: Handle> Unheard<H> {
+    fn hear(mut self) -> H {
+        self.0.take().expect("a request is heard once")
+    }
+}
+
+impl<H: Handle> Drop for Unheard<H> {
+    fn drop(&mut self) {
+        if let Some(handler) = &self.0 {
+            handler.fault(
+                Code::ClientGone,
+                "the connection ended before the request was looked at",
+            );
+        }
     }
 }
 
@@ -166,5 +188,52 @@ impl<B: Body + Unpin> Body for Answering<B> {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use http_body_util::Empty;
+    use tokio::io::{join, sink};
+
+    use super::*;
+
+    /// Writes down what reaches it.
+    #[derive(Clone, Default)]
+    struct Ledger(Arc<Mutex<Vec<String>>>);
+
+    impl Handle for Ledger {
+        type Body = Empty<Bytes>;
+
+        async fn handle(&self, request: Request<Incoming>, _: Peer) -> Response<Self::Body> {
+            self.0.lock().unwrap().push(request.uri().to_string());
+            Response::new(Empty::new())
+        }
+
+        fn fault(&self, code: Code, _: &str) {
+            self.0.lock().unwrap().push(code.as_str().to_owned());
+        }
+    }
+
+    #[tokio::test]
+    async fn whatever_comes_before_the_end_is_taken_down_once() {
+        for (input, taken) in [
+            ("GET /a HTTP/1.1\r\n\r\n", &["listen.client_gone"][..]),
+            (
+                "POST /a HTTP/1.1\r\ncontent-length: 1\r\n\r\nx",
+                &["listen.client_gone"],
+            ),
+            ("GET /a HTTP", &["listen.client_gone"]),
+            ("x\r\n\r\n", &["listen.bad_head"]),
+            ("", &[]),
+        ] {
+            let ledger = Ledger::default();
+            let stream = join(input.as_bytes(), sink());
+            let (limits, drain) = (Limits::default(), CancellationToken::new());
+            serve(stream, Peer::default(), &ledger, limits, &drain).await;
+            assert_eq!(*ledger.0.lock().unwrap(), taken, "{input}");
+        }
     }
 }
