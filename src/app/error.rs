@@ -18,6 +18,9 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// Others could replace what stands in the state folder.
+    #[error("the state folder is not safe: {0}")]
+    LooseState(String),
     /// A listener or the control socket cannot be opened.
     #[error("cannot open the {name} listener")]
     Listen {
@@ -47,9 +50,11 @@ impl Error {
             Self::Listen { source, .. } => source.code(),
             Self::Records(error) => error.code(),
             Self::Unrecorded(error) => error.code(),
-            Self::Config(_) | Self::State { .. } | Self::Dns(_) | Self::Thread(_) => {
-                Code::StartFailed
-            }
+            Self::Config(_)
+            | Self::State { .. }
+            | Self::LooseState(_)
+            | Self::Dns(_)
+            | Self::Thread(_) => Code::StartFailed,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! From a folder and an environment to settings and policy: what `serve`, `check` and every reload do alike.
 
 mod folder;
-mod guard;
+pub(super) mod guard;
 mod material;
 
 use std::{

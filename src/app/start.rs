@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Error, Running,
     core::{Core, Pending, terms},
-    load::{Loaded, Loader},
+    load::{Loaded, Loader, guard},
     ops,
     reload::{Outcome, Reloader},
     status::ListenerStatus,
@@ -212,7 +212,9 @@ fn make_state_dir(path: &Path) -> Result<(), Error> {
     made.map_err(|source| Error::State {
         path: path.to_owned(),
         source,
-    })
+    })?;
+    // Whoever can write here can put a control socket and a folder of records of his own in their places.
+    guard::check(path, path).map_err(Error::LooseState)
 }
 
 fn records(settings: &Settings) -> audit::Options {

@@ -398,6 +398,21 @@ fn without_records_nothing_runs() {
 }
 
 #[test]
+fn a_state_folder_that_others_can_write_is_refused() {
+    let place = Place::new();
+    fs::create_dir(place.state()).expect("a folder");
+    for mode in [0o770, 0o707, 0o777] {
+        fs::set_permissions(place.state(), fs::Permissions::from_mode(mode)).expect("a mode");
+        let refused = place.run("serve");
+        assert_eq!(refused.status.code(), Some(1));
+        let said = stderr(&refused);
+        assert!(said.contains("the state folder is not safe"), "{said}");
+        assert!(said.contains("run `chmod go-w` on it"), "{said}");
+        assert!(!place.socket().exists());
+    }
+}
+
+#[test]
 fn a_state_folder_that_is_too_deep_for_a_socket_is_refused() {
     let place = Place::new();
     let deep = place.0.path().join("x".repeat(120));

@@ -22,7 +22,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Checks the real file behind `path`, and every folder between it and the policy folder; where a link leads out of
 /// the policy folder, every folder above the file.
-pub(super) fn check(folder: &Path, path: &Path) -> Result<(), String> {
+pub(in crate::app) fn check(folder: &Path, path: &Path) -> Result<(), String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     let real = fs::canonicalize(path).map_err(unreadable)?;
     let root = fs::canonicalize(folder).map_err(unreadable)?;
