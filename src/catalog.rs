@@ -100,23 +100,19 @@ impl Catalog {
             .map(|name| PinnedTool { name })
     }
 
-    /// Adds the names of one page that a caller asked for.
-    pub fn learn<'a>(
-        &self,
-        permit: &Permit,
-        names: impl IntoIterator<Item = &'a str>,
-    ) -> Result<(), Error> {
+    /// Adds the names of one page that a caller asked for. Once there are [`MAX_TOOLS`], many of them from lists of long
+    /// ago, none are added: a call for one that is missing has the whole list read, which replaces them all.
+    pub fn learn<'a>(&self, permit: &Permit, names: impl IntoIterator<Item = &'a str>) {
         let known = self.known(permit.server());
         let mut tools = known.tools.lock().unwrap_or_else(PoisonError::into_inner);
         for name in names {
+            if tools.names.len() == MAX_TOOLS {
+                return;
+            }
             if !tools.names.contains(name) {
-                if tools.names.len() == MAX_TOOLS {
-                    return Err(Error::TooLarge(permit.server().name.clone()));
-                }
                 tools.names.insert(name.into());
             }
         }
-        Ok(())
     }
 
     /// Waits for the turn to read the whole list. `None` where it was read while waiting, or a moment ago:
@@ -199,5 +195,65 @@ impl Turn {
             read: Some(Instant::now()),
         };
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        policy::{Inputs, ServerLimits, compile, decide},
+        subject::{Admins, Scopes, Subject},
+    };
+
+    fn permit() -> Permit {
+        let snapshot = compile(&Inputs {
+            files: &[crate::policy::File {
+                path: "servers/demo.toml".to_owned(),
+                text: "url = \"https://demo.example.com/\"\naccess = \"everyone\"\n".to_owned(),
+            }],
+            read: &|_| Err(String::new()),
+            private_allowlist: None,
+            access_mode: None,
+            kubernetes: None,
+            admins: Admins::default(),
+            local: None,
+            limits: ServerLimits {
+                call: Duration::from_secs(1),
+                connect: Duration::from_secs(1),
+                first_byte: Duration::from_secs(1),
+                idle: Duration::from_secs(1),
+                response_bytes: 1 << 20,
+            },
+            own_addresses: Vec::new(),
+            own_listeners: Vec::new(),
+        });
+        let subject = Subject {
+            tenant: "default".into(),
+            agent: "agent".into(),
+            user: "ann".into(),
+            groups: Arc::new([]),
+            scopes: Scopes::CALL,
+            conversation: None,
+            turn: None,
+            acting: None,
+            evidence: "key:1".into(),
+        };
+        decide(&snapshot.expect("no faults"), &subject, "demo").expect("a permit")
+    }
+
+    #[tokio::test]
+    async fn names_that_change_from_page_to_page_fill_it_and_stop_nothing() {
+        let (catalog, permit) = (Catalog::default(), permit());
+        for page in 0..3 {
+            let names: Vec<String> = (0..MAX_TOOLS).map(|n| format!("{page}-{n}")).collect();
+            catalog.learn(&permit, names.iter().map(String::as_str));
+        }
+        assert!(catalog.pin(&permit, "0-0").is_some());
+        assert!(catalog.pin(&permit, "2-0").is_none());
+        let turn = catalog.turn(&permit).await.expect("it was never read");
+        turn.finish(["2-0".into()]).expect("one fits");
+        assert!(catalog.pin(&permit, "0-0").is_none());
+        assert!(catalog.pin(&permit, "2-0").is_some());
     }
 }

@@ -44,7 +44,7 @@ fn offer(gateway: &Gateway, permit: &Permit, message: Message) -> Result<Finding
         return Ok(Finding::Message(message));
     };
     let names = page.tools.iter().map(|tool| &*tool.name);
-    gateway.shared.catalog.learn(permit, names)?;
+    gateway.shared.catalog.learn(permit, names);
     let Some(kept) = page.filtered(|tool| !permit.hidden(&tool.name)) else {
         return Ok(Finding::Message(message));
     };
