@@ -89,7 +89,14 @@ pub(super) async fn serve<S, H>(
             connection.as_mut().graceful_shutdown();
         }
         if let Poll::Ready(end) = connection.as_mut().poll(cx) {
-            return Poll::Ready(end.err().and_then(|error| fault(&error, pulse.wait())));
+            return Poll::Ready(match (end, pulse.wait()) {
+                // hyper takes what ends before a head for the end.
+                (_, wait) if pulse.is_garbled() && wait != Wait::Busy => {
+                    Some((Code::TlsFailed, "a TLS record cannot be read".to_owned()))
+                }
+                (Err(error), wait) => fault(&error, wait),
+                (Ok(()), _) => None,
+            });
         }
         watchdog.poll(cx, &pulse).map(late)
     })
@@ -193,10 +200,10 @@ impl<B: Body + Unpin> Body for Answering<B> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::{io, sync::Mutex};
 
     use http_body_util::Empty;
-    use tokio::io::{join, sink};
+    use tokio::io::{AsyncReadExt as _, ReadBuf, join, sink};
 
     use super::*;
 
@@ -217,6 +224,34 @@ mod tests {
         }
     }
 
+    /// A stream whose next TLS record is broken.
+    struct Forged;
+
+    impl AsyncRead for Forged {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "bad MAC")))
+        }
+    }
+
+    async fn taken_down(input: impl AsyncRead + Unpin + Send) -> Vec<String> {
+        let ledger = Ledger::default();
+        let (limits, drain) = (Limits::default(), CancellationToken::new());
+        let stream = join(input, sink());
+        serve(stream, Peer::default(), &ledger, limits, &drain).await;
+        ledger.0.lock().unwrap().clone()
+    }
+
+    #[tokio::test]
+    async fn a_broken_tls_record_is_taken_down() {
+        assert_eq!(taken_down(Forged).await, ["listen.tls_failed"]);
+        let begun = b"GET /mcp".as_slice().chain(Forged);
+        assert_eq!(taken_down(begun).await, ["listen.tls_failed"]);
+    }
+
     #[tokio::test]
     async fn whatever_comes_before_the_end_is_taken_down_once() {
         for (input, taken) in [
@@ -229,11 +264,7 @@ mod tests {
             ("x\r\n\r\n", &["listen.bad_head"]),
             ("", &[]),
         ] {
-            let ledger = Ledger::default();
-            let stream = join(input.as_bytes(), sink());
-            let (limits, drain) = (Limits::default(), CancellationToken::new());
-            serve(stream, Peer::default(), &ledger, limits, &drain).await;
-            assert_eq!(*ledger.0.lock().unwrap(), taken, "{input}");
+            assert_eq!(taken_down(input.as_bytes()).await, taken, "{input}");
         }
     }
 }

@@ -40,6 +40,7 @@ pub(super) struct Pulse {
     read: AtomicBool,
     busy: AtomicBool,
     stalled: AtomicBool,
+    garbled: AtomicBool,
     /// Counts requests and writes: a change is progress.
     steps: AtomicU32,
 }
@@ -57,6 +58,11 @@ impl Pulse {
         } else {
             Wait::Idle
         }
+    }
+
+    /// Whether what came was no TLS of this connection.
+    pub(super) fn is_garbled(&self) -> bool {
+        self.garbled.load(Relaxed)
     }
 
     fn step(&self) {
@@ -115,6 +121,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let result = Pin::new(&mut self.stream).poll_read(cx, into);
         if into.filled().len() > before && !self.pulse.busy.load(Relaxed) {
             self.pulse.read.store(true, Relaxed);
+        }
+        if let Poll::Ready(Err(error)) = &result
+            && error.kind() == io::ErrorKind::InvalidData
+        {
+            self.pulse.garbled.store(true, Relaxed);
         }
         result
     }
