@@ -87,10 +87,14 @@ static METADATA: LazyLock<Vec<Row>> = rows! {
     "169.254.0.23/32"        Never "metadata" "Tencent metadata";
     "168.63.129.16/32"       Never "metadata" "Azure WireServer";
     "100.100.100.200/32"     Never "metadata" "Alibaba metadata";
+    "100.96.0.96/32"         Never "metadata" "Volcano Engine metadata";
     "192.0.0.192/32"         Never "metadata" "Oracle metadata";
     "fd00:ec2::/32"          Never "metadata" "AWS metadata, DNS and time services";
     "fd20:ce::254/128"       Never "metadata" "Google Cloud metadata";
     "fd00:c1::a9fe:a9fe/128" Never "metadata" "Oracle metadata";
+    "fd00:42::42/128"        Never "metadata" "Scaleway metadata";
+    "fd00:a9fe:a9fe::1/128"  Never "metadata" "Akamai metadata";
+    "fd00:100::100:200/128"  Never "metadata" "Alibaba metadata";
     "fe80::a9fe:a9fe/128"    Never "metadata" "OpenStack metadata";
 };
 
