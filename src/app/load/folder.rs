@@ -41,10 +41,10 @@ impl Contents {
         }
         contents.read_directory(folder, "");
         contents.files.sort_by(|a, b| a.path.cmp(&b.path));
-        let bytes: usize = contents.files.iter().map(|file| file.text.len()).sum();
+        let bytes = contents.bytes();
         if contents.files.len() > MOST_FILES || bytes > LARGEST_FOLDER {
             let message = format!(
-                "holds {} files of {bytes} bytes, expected at most {MOST_FILES} files and {LARGEST_FOLDER} bytes; \
+                "holds at least {} files of {bytes} bytes, expected at most {MOST_FILES} files and {LARGEST_FOLDER} bytes; \
                  remove what is not policy",
                 contents.files.len()
             );
@@ -53,6 +53,10 @@ impl Contents {
                 .push(Fault::whole(folder.display().to_string(), message));
         }
         contents
+    }
+
+    fn bytes(&self) -> usize {
+        self.files.iter().map(|file| file.text.len()).sum()
     }
 
     fn read_directory(&mut self, folder: &Path, prefix: &str) {
@@ -85,7 +89,8 @@ impl Contents {
     }
 
     fn read_file(&mut self, folder: &Path, path: &str) {
-        if self.files.len() > MOST_FILES {
+        // What is too much is not read at all.
+        if self.files.len() > MOST_FILES || self.bytes() > LARGEST_FOLDER {
             return;
         }
         let text = read_one(folder, &folder.join(path)).and_then(|bytes| {

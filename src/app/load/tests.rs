@@ -180,6 +180,23 @@ fn a_folder_of_too_many_files_is_refused() {
 }
 
 #[test]
+fn a_folder_that_is_too_large_is_not_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let servers = folder.path().join("servers");
+    std::fs::create_dir(&servers).unwrap();
+    for number in 0..40 {
+        std::fs::write(servers.join(format!("s{number}.toml")), "#".repeat(1 << 20)).unwrap();
+    }
+    let contents = Contents::read(folder.path());
+    assert_eq!(contents.files.len(), 17);
+    assert!(
+        contents.faults[0]
+            .to_string()
+            .contains("holds at least 17 files")
+    );
+}
+
+#[test]
 fn certificate_and_key_have_to_fit() {
     let pair = || {
         let key = rcgen::KeyPair::generate().expect("a key");
