@@ -12,11 +12,12 @@ mod finding;
 mod forward;
 mod legacy;
 mod list;
+mod listening;
 mod own;
 mod relay;
 mod reply;
-mod server_request;
 mod session;
+mod tell;
 
 use std::sync::Arc;
 
@@ -114,7 +115,7 @@ impl Gateway {
         entry.record().generation = Some(permit.generation());
         match ask.head.method {
             Method::POST => self.post(&ask, &permit, entry).await,
-            Method::GET => legacy::listen(self, &ask, &permit, entry).await,
+            Method::GET => listening::listen(self, &ask, &permit, entry).await,
             Method::DELETE => legacy::end(self, &ask, &permit, entry).await,
             _ => {
                 let refusal = Refusal::new(
