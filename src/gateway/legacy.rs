@@ -7,6 +7,7 @@ use futures_util::{Stream, stream};
 use http::{HeaderValue, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::sync::watch;
 
 use super::{
     Ask, Asked, Entry, Finding, Gateway, ReplyBody,
@@ -228,6 +229,7 @@ pub(super) async fn listen(
                 session,
                 place,
                 messages,
+                holds: gateway.shared.holds.subscribe(),
                 entry,
             };
             reply::events(listener.events())
@@ -287,13 +289,14 @@ fn session_of(gateway: &Gateway, ask: &Ask, permit: &Permit) -> Result<Arc<Sessi
     find_session(gateway, ask, permit, headers.session_id)
 }
 
-/// A listening stream, open until either side ends it or the session does.
+/// A listening stream, open until either side ends it, the session does, or another policy holds.
 struct Listener {
     gateway: Gateway,
     permit: Permit,
     session: Arc<Session>,
     place: Listening,
     messages: Messages,
+    holds: watch::Receiver<u64>,
     entry: Entry,
 }
 
@@ -306,9 +309,12 @@ impl Listener {
     }
 
     async fn next(&mut self) -> Option<Bytes> {
+        let own = self.permit.generation();
         let waited = tokio::select! {
             biased;
             () = self.place.ended() => Ok(false),
+            // The client asks again, and is judged again.
+            _ = self.holds.wait_for(|holds| *holds > own) => Ok(false),
             waited = self.messages.wait() => waited,
             () = tokio::time::sleep(relay::QUIET) => return Some(sse::KEEP_ALIVE),
         };
