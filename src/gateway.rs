@@ -85,8 +85,7 @@ impl Shared {
     }
 }
 
-/// A request whose caller is known and whose body is read.
-#[derive(Debug)]
+/// A request whose caller is known and whose body is read. It shows nothing of itself: headers and body hold secrets.
 pub struct Ask {
     /// Who asks.
     pub caller: Caller,

@@ -39,7 +39,7 @@ pub struct Upstream {
 }
 
 /// How a request travels.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Wire<'a> {
     /// Alone, with its metadata mirrored in headers (2026-07-28).
     Modern(&'a HeaderMap),
@@ -48,7 +48,6 @@ pub enum Wire<'a> {
 }
 
 /// One JSON-RPC request, its id already the one that the upstream is to see.
-#[derive(Debug)]
 pub struct Request<'a> {
     /// Who may, and where to.
     pub permit: &'a Permit,
@@ -65,7 +64,6 @@ pub struct Request<'a> {
 }
 
 /// What came back, and from where.
-#[derive(Debug)]
 pub struct Answered {
     /// The answer.
     pub answer: Answer,

@@ -114,9 +114,13 @@ impl Entry {
 
     /// On disk when this returns.
     async fn intend(&mut self) -> Result<Recorded<Intent>, Refusal> {
-        let intent = self.record.clone();
+        let next = id::ordered(self.gateway.shared.clock.now());
+        let intent = std::mem::replace(&mut self.record.id, next);
+        let intent = Record {
+            id: intent,
+            ..self.record.clone()
+        };
         let recorded = self.gateway.shared.journal.intent(intent).await?;
-        self.record.id = id::ordered(self.gateway.shared.clock.now());
         self.intended = true;
         self.sent = Some(Instant::now());
         Ok(recorded)

@@ -42,14 +42,12 @@ const ANSWERS: usize = 8;
 const IN_FLIGHT: usize = 256;
 
 /// Every open session, shared by all workers.
-#[derive(Debug)]
 pub(super) struct Sessions {
     open: DashMap<Arc<str>, Arc<Session>>,
     swept: Mutex<Instant>,
 }
 
 /// One session: the client's side, and the upstream's side that it alone uses.
-#[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: Arc<str>,
     pub(super) upstream: upstream::Session,
@@ -62,7 +60,6 @@ pub(super) struct Session {
     ended: CancellationToken,
 }
 
-#[derive(Debug)]
 struct Running {
     upstream_id: u64,
     stop: CancellationToken,
@@ -255,7 +252,6 @@ impl Session {
 }
 
 /// A request's place in its session, given up when dropped.
-#[derive(Debug)]
 pub(super) struct InFlight {
     session: Arc<Session>,
     id: Bytes,
@@ -286,7 +282,6 @@ impl Drop for InFlight {
 }
 
 /// The listening stream's place in its session, given up when dropped.
-#[derive(Debug)]
 pub(super) struct Listening {
     session: Arc<Session>,
     ended: CancellationToken,

@@ -14,7 +14,6 @@ use crate::{
 };
 
 /// An answer: there already, or still coming.
-#[derive(Debug)]
 pub enum Answer {
     /// One JSON body.
     Whole(Message),
@@ -23,7 +22,7 @@ pub enum Answer {
 }
 
 /// A response to the request that was asked.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Message {
     /// The HTTP status that it came with; 200 in a stream.
     pub status: StatusCode,
@@ -42,7 +41,7 @@ pub struct Edit {
     pub text: String,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Payload {
     Result {
         whole: Range<usize>,

@@ -13,7 +13,6 @@ use crate::{
 };
 
 /// What a server says on a stream.
-#[derive(Debug)]
 pub enum Item {
     /// A notification.
     Notification {
@@ -34,7 +33,6 @@ pub enum Item {
 }
 
 /// The messages of one stream, in order.
-#[derive(Debug)]
 pub struct Messages {
     permit: Permit,
     body: egress::Body,
