@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, Response, request::Parts};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 use uuid::Uuid;
 
 pub use reply::ReplyBody;
@@ -55,6 +55,8 @@ pub struct Shared {
     clock: Arc<dyn Clock>,
     catalog: Catalog,
     sessions: Sessions,
+    /// The generation of the policy that holds; open streams watch it.
+    holds: watch::Sender<u64>,
 }
 
 impl Shared {
@@ -66,6 +68,7 @@ impl Shared {
             clock,
             catalog: Catalog::default(),
             sessions: Sessions::default(),
+            holds: watch::Sender::default(),
         }
     }
 
@@ -74,8 +77,10 @@ impl Shared {
         self.sessions.count()
     }
 
-    /// Forgets what was known of servers that `policy` no longer names.
-    pub fn forget_removed(&self, policy: &Snapshot) {
+    /// Takes up another policy: forgets what was known of servers that it no longer names, and ends listening streams,
+    /// which may have been opened by callers whom it does not let in. Calls end by the policy that they began with.
+    pub fn take_up(&self, policy: &Snapshot) {
+        self.holds.send_replace(policy.generation);
         self.catalog
             .retain(|name| policy.servers.contains_key(name));
     }

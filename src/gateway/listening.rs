@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
 use http::Response;
+use tokio::sync::watch;
 
 use super::{
     Ask, Entry, Gateway, ReplyBody,
@@ -64,6 +65,7 @@ pub(super) async fn listen(
                 session,
                 place,
                 messages,
+                holds: gateway.shared.holds.subscribe(),
                 entry,
             };
             reply::events(listener.events())
@@ -72,13 +74,14 @@ pub(super) async fn listen(
     }
 }
 
-/// A listening stream, open until either side ends it or the session does.
+/// A listening stream, open until either side ends it, the session does, or another policy holds.
 struct Listener {
     gateway: Gateway,
     permit: Permit,
     session: Arc<Session>,
     place: Listening,
     messages: Messages,
+    holds: watch::Receiver<u64>,
     entry: Entry,
 }
 
@@ -91,9 +94,12 @@ impl Listener {
     }
 
     async fn next(&mut self) -> Option<Bytes> {
+        let own = self.permit.generation();
         let waited = tokio::select! {
             biased;
             () = self.place.ended() => Ok(false),
+            // The client asks again, and is judged again.
+            _ = self.holds.wait_for(|holds| *holds > own) => Ok(false),
             waited = self.messages.wait() => waited,
             () = tokio::time::sleep(relay::QUIET) => return Some(sse::KEEP_ALIVE),
         };
