@@ -12,17 +12,18 @@ mod finding;
 mod forward;
 mod legacy;
 mod list;
+mod listening;
 mod own;
 mod relay;
 mod reply;
-mod server_request;
 mod session;
+mod tell;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, Response, request::Parts};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 use uuid::Uuid;
 
 pub use reply::ReplyBody;
@@ -54,6 +55,8 @@ pub struct Shared {
     clock: Arc<dyn Clock>,
     catalog: Catalog,
     sessions: Sessions,
+    /// The generation of the policy that holds; open streams watch it.
+    holds: watch::Sender<u64>,
 }
 
 impl Shared {
@@ -65,6 +68,7 @@ impl Shared {
             clock,
             catalog: Catalog::default(),
             sessions: Sessions::default(),
+            holds: watch::Sender::default(),
         }
     }
 
@@ -73,8 +77,10 @@ impl Shared {
         self.sessions.count()
     }
 
-    /// Forgets what was known of servers that `policy` no longer names.
-    pub fn forget_removed(&self, policy: &Snapshot) {
+    /// Takes up another policy: forgets what was known of servers that it no longer names, and ends listening streams,
+    /// which may have been opened by callers whom it does not let in. Calls end by the policy that they began with.
+    pub fn take_up(&self, policy: &Snapshot) {
+        self.holds.send_replace(policy.generation);
         self.catalog
             .retain(|name| policy.servers.contains_key(name));
     }
@@ -114,7 +120,7 @@ impl Gateway {
         entry.record().generation = Some(permit.generation());
         match ask.head.method {
             Method::POST => self.post(&ask, &permit, entry).await,
-            Method::GET => legacy::listen(self, &ask, &permit, entry).await,
+            Method::GET => listening::listen(self, &ask, &permit, entry).await,
             Method::DELETE => legacy::end(self, &ask, &permit, entry).await,
             _ => {
                 let refusal = Refusal::new(

@@ -39,10 +39,9 @@ pub struct Upstream {
 }
 
 /// How a request travels.
-#[derive(Clone, Copy)]
 pub enum Wire<'a> {
     /// Alone, with its metadata mirrored in headers (2026-07-28).
-    Modern(&'a HeaderMap),
+    Modern(HeaderMap),
     /// In a session.
     Legacy(&'a Session),
 }
@@ -98,12 +97,10 @@ impl Upstream {
     }
 
     async fn exchange(&self, request: Request<'_>) -> Result<Answered, Error> {
-        let inbound = match request.wire {
-            Wire::Modern(_) => self.post(&request).await?,
-            Wire::Legacy(session) => self.post_in_session(&request, session).await?,
-        };
+        let Request { permit, id, .. } = request;
+        let inbound = self.post(request).await?;
         let destination = inbound.destination.clone();
-        let answer = answer::read(&request, inbound).await?;
+        let answer = answer::read(permit, id, inbound).await?;
         Ok(Answered {
             answer,
             destination,
@@ -131,45 +128,49 @@ impl Upstream {
         Err(answer::status_error(permit, status))
     }
 
-    /// Sends a request in a session. A session that the server no longer knows is opened anew, once: the 404 says
-    /// that the request was not taken (MCP 2025-11-25, session management).
-    async fn post_in_session(
-        &self,
-        request: &Request<'_>,
-        session: &Session,
-    ) -> Result<egress::Inbound, Error> {
+    /// Sends a request. One in a session that the server no longer knows is sent again, once, in a session that is
+    /// opened anew: the 404 says that it was not taken (MCP 2025-11-25, session management).
+    async fn post(&self, request: Request<'_>) -> Result<egress::Inbound, Error> {
+        let Request {
+            permit,
+            wire,
+            body,
+            effect,
+            deadline,
+            ..
+        } = request;
+        let session = match wire {
+            Wire::Modern(headers) => {
+                return self
+                    .send(permit, Method::POST, headers, body, effect, deadline)
+                    .await;
+            }
+            Wire::Legacy(session) => session,
+        };
         let seen = session.epoch();
-        let inbound = self.post(request).await?;
+        let send = || {
+            self.send(
+                permit,
+                Method::POST,
+                session.headers(),
+                body.clone(),
+                effect,
+                deadline,
+            )
+        };
+        let inbound = send().await?;
         if inbound.status != StatusCode::NOT_FOUND || !session.has_id() {
             return Ok(inbound);
         }
         drop(inbound);
-        self.renew(request.permit, session, seen, request.deadline)
-            .await?;
-        let inbound = self.post(request).await?;
+        self.renew(permit, session, seen, deadline).await?;
+        let inbound = send().await?;
         if inbound.status == StatusCode::NOT_FOUND {
             return Err(Error::SessionLost {
-                server: request.permit.server().name.clone(),
+                server: permit.server().name.clone(),
             });
         }
         Ok(inbound)
-    }
-
-    async fn post(&self, request: &Request<'_>) -> Result<egress::Inbound, Error> {
-        let headers = match request.wire {
-            Wire::Modern(headers) => headers.clone(),
-            Wire::Legacy(session) => session.headers(),
-        };
-        let body = request.body.clone();
-        self.send(
-            request.permit,
-            Method::POST,
-            headers,
-            body,
-            request.effect,
-            request.deadline,
-        )
-        .await
     }
 
     async fn send(

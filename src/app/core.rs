@@ -113,7 +113,7 @@ impl Core {
 
     fn apply(&self, loaded: &Loaded) {
         self.terms.store(Arc::new(terms(loaded)));
-        self.gateway.forget_removed(&loaded.policy);
+        self.gateway.take_up(&loaded.policy);
         let policy = &loaded.policy;
         self.eras.retain(|name| policy.servers.contains_key(name));
         if let (Some(tls), Some(material)) = (&self.tls, &loaded.tls)

@@ -8,6 +8,7 @@ use http::HeaderMap;
 use super::{
     Ask, Entry, Gateway, context, forward,
     session::{InFlight, Session},
+    tell,
 };
 use crate::{
     deadline::Deadline,
@@ -113,26 +114,17 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// The headers that a modern request has for the server; none in a session, which has its own.
-    pub(super) fn upstream_headers(&self) -> HeaderMap {
-        match self.era {
-            Era::Modern => forward::headers(&self.message, self.head),
-            Era::Legacy => HeaderMap::new(),
-        }
-    }
-
     /// The request as it goes on to the server.
     pub(super) fn request<'r>(
         &'r self,
         permit: &'r Permit,
-        headers: &'r HeaderMap,
         ticket: &Ticket,
         effect: &'r Effect,
         deadline: Deadline,
     ) -> Request<'r> {
         Request {
             permit,
-            wire: self.wire(headers),
+            wire: self.wire(|| forward::headers(&self.message, self.head)),
             body: forward::body(&self.message, self.body, ticket.id),
             id: ticket.id,
             effect,
@@ -140,11 +132,11 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// How requests that serve this one travel.
-    pub(super) fn wire<'r>(&'r self, headers: &'r HeaderMap) -> Wire<'r> {
+    /// How requests that serve this one travel: in its session, or alone with headers of their own.
+    pub(super) fn wire(&self, headers: impl FnOnce() -> HeaderMap) -> Wire<'_> {
         match &self.session {
             Some(session) => Wire::Legacy(&session.upstream),
-            None => Wire::Modern(headers),
+            None => Wire::Modern(headers()),
         }
     }
 }
@@ -249,6 +241,6 @@ impl Ticket {
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"timed out"}}}}"#,
             self.id
         );
-        super::legacy::tell_later(gateway, permit, session, body.into(), ());
+        tell::later(gateway, permit, session, body.into(), ());
     }
 }

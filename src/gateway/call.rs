@@ -30,8 +30,7 @@ pub(super) async fn call(
     let consent = approval::consent(permit, &tool)?;
     let effect = entry.effect(consent).await?;
     ticket.check()?;
-    let headers = asked.upstream_headers();
-    let request = asked.request(permit, &headers, &ticket, &effect, deadline);
+    let request = asked.request(permit, &ticket, &effect, deadline);
     let answered = ticket
         .unless_stopped(gateway.upstream.call(&tool, request))
         .await;

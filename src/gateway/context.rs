@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The longest conversation or turn, in bytes.
-const WORD_BYTES: usize = 256;
+const WORD_BYTES: usize = 128;
 
 /// Headers, and keys under `io.tollgate/`, that would narrow what is offered. To ignore one would offer more than the
 /// agent asked for.

@@ -23,8 +23,7 @@ pub(super) async fn discover(
     entry.admit_read()?;
     let deadline = Deadline::after(permit.server().limits.call);
     let ticket = asked.ticket(gateway)?;
-    let headers = asked.upstream_headers();
-    let request = asked.request(permit, &headers, &ticket, &Effect::Read, deadline);
+    let request = asked.request(permit, &ticket, &Effect::Read, deadline);
     let answered = gateway.upstream.ask(request).await;
     match entry.forwarded(gateway, permit, ticket, answered)? {
         Finding::Message(message) => cut(permit, message),

@@ -10,7 +10,7 @@ use crate::{
     mcp::{self, Era, Rejection, headers},
     policy::Permit,
     refusal::{Code, Refusal},
-    upstream::{Edit, Error, Message, Messages},
+    upstream::{Edit, Message, Messages},
 };
 
 /// An answer to a message, before it is recorded and written.
@@ -46,17 +46,12 @@ impl Finding {
                 let relay = Relay::new(gateway, asked, permit, entry, messages, ticket);
                 return reply::events(relay.events());
             }
-            Self::Message(message) => {
-                if let Err(refusal) = acceptable(permit, &message) {
-                    return refused(entry, asked, refusal).await;
-                }
-                (
-                    message_status(asked.era, &message),
-                    Ending::with(&message),
-                    message.with_id(&asked.id),
-                    None,
-                )
-            }
+            Self::Message(message) => (
+                message_status(asked.era, &message),
+                Ending::with(&message),
+                message.with_id(&asked.id),
+                None,
+            ),
             Self::Changed {
                 message,
                 edits,
@@ -82,19 +77,6 @@ impl Finding {
             Err(refusal) => unkept(asked.era, asked.method, asked.rejection(refusal)),
         }
     }
-}
-
-/// Whether an answer may go on: one that asks for input may not, since nothing of the kind was offered.
-pub(super) fn acceptable(permit: &Permit, message: &Message) -> Result<(), Refusal> {
-    if !message.wants_input() {
-        return Ok(());
-    }
-    let reason = "it asks for input, which was not offered to it".to_owned();
-    Err(Error::Malformed {
-        server: permit.server().name.clone(),
-        reason,
-    }
-    .refusal())
 }
 
 /// The reply to a message that is refused.

@@ -1,35 +1,22 @@
-//! What only the session protocol has: `initialize`, its notifications, the listening stream, the end of a session.
+//! What only the session protocol has: `initialize`, its notifications, the end of a session.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use bytes::Bytes;
-use futures_util::{Stream, stream};
 use http::{HeaderValue, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Ask, Asked, Entry, Finding, Gateway, ReplyBody,
-    asked::find_session,
-    entry::Ending,
-    finding, own, relay, reply, server_request,
-    session::{Listening, Session},
+    Ask, Asked, Entry, Finding, Gateway, ReplyBody, asked::find_session, entry::Ending, finding,
+    own, reply, session::Session, tell,
 };
 use crate::{
     deadline::Deadline,
-    mcp::{
-        Era, Id, Rejection, Revision,
-        envelope::splice,
-        headers::{self, ProtocolHeaders},
-        sse,
-    },
+    mcp::{Era, Id, Rejection, Revision, envelope::splice, headers::ProtocolHeaders},
     policy::Permit,
     refusal::{Code, Refusal},
-    upstream::{Edit, Error, Hello, Item, Message, Messages},
+    upstream::{Edit, Error, Hello, Message},
 };
-
-/// The longest that a message without an answer may take.
-const TELLING: Duration = Duration::from_secs(10);
 
 /// Opens a session with the server, and one for the client that uses it alone.
 pub(super) async fn initialize(
@@ -133,7 +120,7 @@ pub(super) async fn initialized(
     permit: &Permit,
 ) -> Result<Finding, Refusal> {
     if let Some(session) = &asked.session {
-        let deadline = Deadline::after(TELLING);
+        let deadline = Deadline::after(tell::TELLING);
         gateway
             .upstream
             .tell(permit, &session.upstream, asked.body.clone(), deadline)
@@ -161,79 +148,9 @@ pub(super) fn cancelled(
         let mut buffer = itoa::Buffer::new();
         let edit = (part.range(), buffer.format(upstream_id).as_bytes());
         let body = splice(asked.body, &[edit]);
-        tell_later(gateway, permit, session.clone(), body.into(), ());
+        tell::later(gateway, permit, session.clone(), body.into(), ());
     }
     Ok(Finding::Accepted)
-}
-
-/// Sends what has no answer, without holding anyone up for it; lets go of `held` once it is sent.
-pub(super) fn tell_later(
-    gateway: &Gateway,
-    permit: &Permit,
-    session: Arc<Session>,
-    body: Bytes,
-    held: impl Send + 'static,
-) {
-    let (upstream, permit) = (gateway.upstream.clone(), permit.clone());
-    tokio::spawn(async move {
-        let _held = held;
-        let deadline = Deadline::after(TELLING);
-        if let Err(error) = upstream
-            .tell(&permit, &session.upstream, body, deadline)
-            .await
-        {
-            tracing::debug!(server = %permit.server().name, code = error.code().as_str(), "a notification was not taken");
-        }
-    });
-}
-
-/// Opens the stream of what the server says unasked.
-pub(super) async fn listen(
-    gateway: &Gateway,
-    ask: &Ask,
-    permit: &Permit,
-    mut entry: Entry,
-) -> Response<ReplyBody> {
-    entry.record().method = Some("GET".into());
-    let opening = async {
-        let session = session_of(gateway, ask, permit)?;
-        if !headers::accepts_stream(&ask.head.headers) {
-            return Err(Refusal::new(
-                Code::Accept,
-                "`Accept` does not list text/event-stream",
-            ));
-        }
-        let place = session.listen().ok_or_else(|| {
-            Refusal::new(
-                Code::AlreadyListening,
-                "another stream of this session is open",
-            )
-        })?;
-        entry.admit_read()?;
-        let opened = gateway
-            .upstream
-            .listen(permit, &session.upstream, Deadline::of_open_stream())
-            .await?;
-        Ok((session, place, opened))
-    };
-    match opening.await {
-        Ok((_, _, None)) => {
-            let refusal = Refusal::new(Code::MethodNotAllowed, "this server offers no stream");
-            finding::unread(entry, Era::Legacy, &refusal.into())
-        }
-        Ok((session, place, Some(messages))) => {
-            let listener = Listener {
-                gateway: gateway.clone(),
-                permit: permit.clone(),
-                session,
-                place,
-                messages,
-                entry,
-            };
-            reply::events(listener.events())
-        }
-        Err(refusal) => finding::unread(entry, Era::Legacy, &refusal.into()),
-    }
 }
 
 /// Ends a session on both sides. The client's end is what counts; the server is told.
@@ -256,7 +173,7 @@ pub(super) async fn end(
         .set(gateway.shared.sessions.count() as i64);
     let told = gateway
         .upstream
-        .close(permit, &session.upstream, Deadline::after(TELLING))
+        .close(permit, &session.upstream, Deadline::after(tell::TELLING))
         .await;
     if let Err(error) = told {
         tracing::debug!(server = %permit.server().name, code = error.code().as_str(), "a session's end was not taken");
@@ -267,7 +184,12 @@ pub(super) async fn end(
     }
 }
 
-fn session_of(gateway: &Gateway, ask: &Ask, permit: &Permit) -> Result<Arc<Session>, Refusal> {
+/// The session that a request without a body names.
+pub(super) fn session_of(
+    gateway: &Gateway,
+    ask: &Ask,
+    permit: &Permit,
+) -> Result<Arc<Session>, Refusal> {
     let headers = ProtocolHeaders::read(&ask.head.headers)?;
     match headers.protocol_version.map(Revision::parse) {
         None | Some(Some(Revision::LEGACY)) => {}
@@ -285,68 +207,4 @@ fn session_of(gateway: &Gateway, ask: &Ask, permit: &Permit) -> Result<Arc<Sessi
         }
     }
     find_session(gateway, ask, permit, headers.session_id)
-}
-
-/// A listening stream, open until either side ends it or the session does.
-struct Listener {
-    gateway: Gateway,
-    permit: Permit,
-    session: Arc<Session>,
-    place: Listening,
-    messages: Messages,
-    entry: Entry,
-}
-
-impl Listener {
-    fn events(self) -> impl Stream<Item = Bytes> + Send {
-        stream::unfold(self, async |mut listener| {
-            let bytes = listener.next().await?;
-            Some((bytes, listener))
-        })
-    }
-
-    async fn next(&mut self) -> Option<Bytes> {
-        let waited = tokio::select! {
-            biased;
-            () = self.place.ended() => Ok(false),
-            waited = self.messages.wait() => waited,
-            () = tokio::time::sleep(relay::QUIET) => return Some(sse::KEEP_ALIVE),
-        };
-        if let Ok(true) = waited {
-            return Some(self.forward());
-        }
-        let ending = match waited {
-            Err(error) => Ending::without(&error.refusal()),
-            Ok(_) => Ending::answered(),
-        };
-        // The stream ends whether or not that could be recorded.
-        drop(self.entry.close_queued(ending));
-        None
-    }
-
-    fn forward(&mut self) -> Bytes {
-        let mut out = bytes::BytesMut::new();
-        while let Some(item) = self.messages.take() {
-            match item {
-                Item::Notification { method, text } if relay::relayed(&method) => {
-                    sse::encode(&mut out, &[&text])
-                }
-                Item::Notification { .. } | Item::Answer(_) => {}
-                Item::Request { method, id } => {
-                    server_request::answer(
-                        &self.gateway,
-                        &self.permit,
-                        Some(&self.session),
-                        &method,
-                        &id,
-                    );
-                }
-            }
-        }
-        if out.is_empty() {
-            sse::KEEP_ALIVE
-        } else {
-            out.freeze()
-        }
-    }
 }

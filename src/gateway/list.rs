@@ -28,8 +28,7 @@ pub(super) async fn list(
     entry.admit_read()?;
     let deadline = Deadline::after(permit.server().limits.call);
     let ticket = asked.ticket(gateway)?;
-    let headers = asked.upstream_headers();
-    let request = asked.request(permit, &headers, &ticket, &Effect::Read, deadline);
+    let request = asked.request(permit, &ticket, &Effect::Read, deadline);
     let answered = ticket.unless_stopped(gateway.upstream.ask(request)).await;
     match entry.forwarded(gateway, permit, ticket, answered)? {
         Finding::Message(message) => offer(gateway, permit, message),
@@ -123,10 +122,9 @@ async fn read_one(
     deadline: Deadline,
 ) -> Result<Message, Refusal> {
     let id = gateway.upstream.next_id();
-    let headers = own::headers(asked.era, "tools/list");
     let request = Request {
         permit,
-        wire: asked.wire(&headers),
+        wire: asked.wire(|| own::headers("tools/list")),
         body: own::list_body(asked.era, id, cursor),
         id,
         effect: &Effect::Read,

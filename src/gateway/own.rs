@@ -23,15 +23,13 @@ pub(super) enum Listening {
 }
 
 /// The headers of a modern request that has no name.
-pub(super) fn headers(era: Era, method: &'static str) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    if era == Era::Modern {
-        headers.insert(
-            PROTOCOL_VERSION,
-            HeaderValue::from_static(Revision::MODERN.as_str()),
-        );
-        headers.insert(METHOD, HeaderValue::from_static(method));
-    }
+pub(super) fn headers(method: &'static str) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(6);
+    headers.insert(
+        PROTOCOL_VERSION,
+        HeaderValue::from_static(Revision::MODERN.as_str()),
+    );
+    headers.insert(METHOD, HeaderValue::from_static(method));
     headers
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
 
-use super::{Asked, Entry, Gateway, Proof, asked::Ticket, entry::Ending, finding, server_request};
+use super::{Asked, Entry, Gateway, Proof, asked::Ticket, entry::Ending, tell};
 use crate::{
     mcp::{Era, Method, Rejection, reply, sse},
     policy::Permit,
@@ -107,7 +107,7 @@ impl Relay {
                     sse::encode(&mut out, &[&text])
                 }
                 Item::Notification { .. } => {}
-                Item::Request { method, id } => server_request::answer(
+                Item::Request { method, id } => tell::answer(
                     &self.gateway,
                     &self.permit,
                     self.ticket.session(),
@@ -126,9 +126,6 @@ impl Relay {
     }
 
     async fn finish(&mut self, message: &Message, mut out: BytesMut) -> Bytes {
-        if let Err(refusal) = finding::acceptable(&self.permit, message) {
-            return self.fail(&refusal, out).await;
-        }
         self.over = true;
         match self.entry.close(Ending::with(message)).await {
             Ok(proof) => last(&message.with_id(&self.asker.id), out, proof),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 
-use super::{Error, Messages, Request};
+use super::{Error, Messages};
 use crate::{
     egress::Inbound,
     mcp::{Envelope, Kind, envelope::splice, tools::Page},
@@ -43,18 +43,13 @@ pub struct Edit {
 
 #[derive(Clone)]
 enum Payload {
-    Result {
-        whole: Range<usize>,
-        is_error: bool,
-        result_type: Option<Range<usize>>,
-    },
-    Error {
-        code: Option<i64>,
-    },
+    Result { whole: Range<usize>, is_error: bool },
+    Error { code: Option<i64> },
 }
 
 impl Message {
-    /// Reads a response to the request `id`.
+    /// Reads a response to the request `id`. One that asks for input (MCP 2026-07-28, multi round-trip requests) is none:
+    /// no capability to answer that is ever offered to a server.
     pub(super) fn read(
         permit: &Permit,
         id: u64,
@@ -86,7 +81,6 @@ impl Message {
             (Some(result), _) => Payload::Result {
                 whole: result.whole.range(),
                 is_error: result.is_error,
-                result_type: result.result_type.map(|part| part.range()),
             },
             (None, error) => Payload::Error {
                 code: error.as_ref().and_then(|error| error.code),
@@ -100,6 +94,16 @@ impl Message {
         if !ours {
             return Err(Error::WrongId {
                 server: permit.server().name.clone(),
+            });
+        }
+        let asks = envelope
+            .result
+            .as_ref()
+            .and_then(|result| result.result_type?.string());
+        if asks.as_deref() == Some("input_required") {
+            return Err(Error::Malformed {
+                server: permit.server().name.clone(),
+                reason: "it asks for input, which was not offered to it".to_owned(),
             });
         }
         Ok(Self {
@@ -173,17 +177,6 @@ impl Message {
         }
     }
 
-    /// Whether the server wants input before it answers (MCP 2026-07-28, multi round-trip requests).
-    pub fn wants_input(&self) -> bool {
-        match &self.payload {
-            Payload::Result {
-                result_type: Some(place),
-                ..
-            } => &self.bytes[place.clone()] == b"\"input_required\"",
-            _ => false,
-        }
-    }
-
     /// Bytes of JSON text.
     pub fn size(&self) -> usize {
         self.bytes.len()
@@ -204,13 +197,8 @@ impl Message {
     }
 }
 
-/// Reads the answer to `request`.
-pub(super) async fn read(request: &Request<'_>, inbound: Inbound) -> Result<Answer, Error> {
-    read_for(request.permit, request.id, inbound).await
-}
-
 /// Reads the answer to the request `id`.
-pub(super) async fn read_for(permit: &Permit, id: u64, inbound: Inbound) -> Result<Answer, Error> {
+pub(super) async fn read(permit: &Permit, id: u64, inbound: Inbound) -> Result<Answer, Error> {
     let status = inbound.status;
     let server = &permit.server().name;
     match Type::of(&inbound.headers) {

@@ -86,10 +86,9 @@ impl Upstream {
 
     async fn probe(&self, permit: &Permit, deadline: Deadline) -> Result<bool, Error> {
         let id = self.next_id();
-        let headers = discover_headers();
         let request = Request {
             permit,
-            wire: Wire::Modern(&headers),
+            wire: Wire::Modern(discover_headers()),
             body: discover_body(id).into(),
             id,
             effect: &Effect::Read,

@@ -117,7 +117,8 @@ impl Error {
             Self::SessionLost { .. } => Code::UpstreamSessionLost,
             // A modern client falls back to `initialize` on any error but the modern ones (MCP 2026-07-28, compatibility).
             Self::Era { wanted, .. } if *wanted == Revision::MODERN => Code::UpstreamSessionsOnly,
-            Self::Era { .. } => Code::UpstreamEra,
+            Self::Era { spoken, .. } if spoken == Revision::MODERN.as_str() => Code::UpstreamEra,
+            Self::Era { .. } => Code::UpstreamRevision,
             Self::Stopped => Code::Cancelled,
         }
     }

@@ -186,7 +186,7 @@ impl Upstream {
             .send(permit, Method::POST, headers, body, &Effect::Read, deadline)
             .await?;
         let session_id = session_id(permit, &inbound.headers)?;
-        match answer::read_for(permit, id, inbound).await? {
+        match answer::read(permit, id, inbound).await? {
             Answer::Whole(message) => Ok((session_id, message)),
             Answer::Stream(mut messages) => Ok((session_id, messages.only_answer().await?)),
         }

@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::StatusCode;
 
 use super::{Error, Message};
@@ -90,8 +91,19 @@ impl Messages {
                 continue;
             };
             self.read(chunk)?;
+            if self.done {
+                self.settle()?;
+            }
         }
         Ok(true)
+    }
+
+    /// Takes what has come behind the answer: usually the end, so that the connection can serve again.
+    fn settle(&mut self) -> Result<(), Error> {
+        match self.body.next_ready().now_or_never() {
+            Some(Ok(Some(chunk))) => self.read(chunk),
+            _ => Ok(()),
+        }
     }
 
     /// The next message that has come already.

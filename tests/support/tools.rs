@@ -42,6 +42,11 @@ impl Latch {
         self.0.add_permits(1);
     }
 
+    /// Whether a waiter would pass now.
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.available_permits() > 0
+    }
+
     pub(crate) async fn wait(&self) {
         patiently(self.0.acquire()).await.unwrap().forget();
     }

@@ -91,6 +91,27 @@ async fn servers_that_hang() {
 }
 
 #[tokio::test]
+async fn calls_that_take_too_long() {
+    suffer(
+        "[limits]\ntimeout = \"400ms\"\n",
+        vec![
+            ("no answer", vec![Step::Hang], "egress.call_timeout"),
+            (
+                "half a body",
+                vec![say(PART), Step::Hang],
+                "egress.call_timeout",
+            ),
+            (
+                "a stream",
+                vec![sound::stream(), Step::Hang],
+                "egress.call_timeout",
+            ),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn connections_that_break() {
     suffer(
         "",

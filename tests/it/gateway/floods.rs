@@ -104,3 +104,42 @@ async fn a_session_holds_so_many_calls_and_no_more() {
     }
     agent.good(gate).await;
 }
+
+/// More than all sockets on the way hold: the server waits for the client, and nothing is gathered in between.
+#[tokio::test]
+async fn a_server_is_not_read_faster_than_its_client_reads() {
+    const EVENTS: usize = 96;
+    let all = Latch::new();
+    let script = {
+        let all = all.clone();
+        let pad = "x".repeat(1 << 20);
+        let large = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","pad":"{pad}"}}"#
+        );
+        move |seen: &Seen| {
+            (seen.method() == "GET").then(|| {
+                let mut steps = vec![say::stream()];
+                steps.extend((0..EVENTS).map(|_| say::event(&large)));
+                steps.extend([Step::Tell(all.clone()), say::end()]);
+                steps
+            })
+        }
+    };
+    let (_tools, gate) = before(script, "").await;
+    let agent = Agent::modern("s").legacy(&gate).await;
+    let mut stream = agent.listen(&gate).await;
+    assert!(stream.event().await.is_some());
+    for _ in 0..50 {
+        agent.good(&gate).await;
+    }
+    assert!(
+        !all.is_open(),
+        "everything was taken from the server already"
+    );
+    for _ in 1..EVENTS {
+        assert_eq!(stream.event().await.unwrap().len(), 70 + (1 << 20));
+    }
+    all.wait().await;
+    assert_eq!(stream.event().await, None);
+    stop(gate).await;
+}

@@ -220,6 +220,9 @@ async fn modern_requests_carry_their_metadata() {
         let reply = gate.send(legacy.post(body)).await;
         assert_eq!((reply.status, &*reply.body), (202, ""));
     }
+    let unasked =
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    assert_eq!(gate.send(agent.post(unasked)).await.status, 202);
     let mut expected: Vec<&str> = vec!["mcp.version_unsupported"];
     for (what, ask, expects) in cases {
         check(what, &gate.send(ask).await, expects);

@@ -190,6 +190,58 @@ async fn the_server_sees_these_headers_and_no_others() {
     stop(gate).await;
 }
 
+/// A server cannot set the agent's cookies, nor speak as Tollgate.
+#[tokio::test]
+async fn the_agent_sees_these_headers_and_no_others() {
+    const LADEN: &str = "Set-Cookie: a=b\r\nWWW-Authenticate: Bearer\r\nAccess-Control-Allow-Origin: *\r\nMcp-Session-Id: up\r\nX-Odd: 1\r\nConnection: X-Odd\r\n";
+    let script = |seen: &Seen| {
+        let answer = say::message(seen.modern(), &say::text("done"));
+        let steps = match seen.json["params"]["arguments"]["as"].as_str()? {
+            "json" => say::json(&answer),
+            _ => say::events(&[&answer]),
+        };
+        let laden = steps.into_iter().map(|step| match step {
+            Step::Say(head) if head.starts_with(b"HTTP") => {
+                let head = String::from_utf8(head).unwrap();
+                Step::Say(
+                    head.replacen("\r\n", &format!("\r\n{LADEN}"), 1)
+                        .into_bytes(),
+                )
+            }
+            other => other,
+        });
+        Some(laden.collect())
+    };
+    let (_tools, gate) = before(script, "").await;
+    for agent in Agent::both("s", &gate).await {
+        for (form, expected) in [
+            ("json", &["content-length", "content-type", "date"][..]),
+            (
+                "events",
+                &[
+                    "cache-control",
+                    "content-type",
+                    "date",
+                    "transfer-encoding",
+                    "x-accel-buffering",
+                ],
+            ),
+        ] {
+            let params = format!(r#""name":"get_fault","arguments":{{"as":"{form}"}}"#);
+            let reply = gate.send(agent.request("1", "tools/call", &params)).await;
+            let names = reply
+                .head
+                .lines()
+                .skip(1)
+                .filter_map(|line| line.split_once(':'));
+            let mut names: Vec<_> = names.map(|(name, _)| name.to_ascii_lowercase()).collect();
+            names.sort();
+            assert_eq!(names, expected);
+        }
+    }
+    stop(gate).await;
+}
+
 #[tokio::test]
 async fn a_record_says_who_what_and_where() {
     let (tools, gate) = before(|_| None, "").await;

@@ -166,6 +166,40 @@ async fn a_bad_file_changes_nothing_and_shows() {
     assert_eq!(reloads, ["refused", "allowed", "allowed"]);
 }
 
+/// A stream may last for a day, and must not outlast what its caller may do.
+#[tokio::test]
+async fn a_listening_stream_ends_when_another_policy_holds() {
+    let script = |seen: &Seen| {
+        let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        (seen.method() == "GET").then(|| vec![sound::stream(), sound::event(changed), Step::Hang])
+    };
+    let (tools, gate) = before(script, "").await;
+    let agent = Agent::modern("s").legacy(&gate).await;
+    for round in 1..3 {
+        let mut stream = agent.listen(&gate).await;
+        assert!(stream.event().await.is_some());
+        assert_eq!(gate.handle.reload(), Outcome::Unchanged { kept: vec![] });
+        change(&gate, |text| {
+            format!(
+                "read_only = [\"get_*\", \"x{round}\"]\n{}",
+                text.lines()
+                    .filter(|line| !line.starts_with("read_only"))
+                    .collect::<Vec<_>>()
+                    .join("\n")
+            )
+        });
+        assert!(matches!(gate.handle.reload(), Outcome::Changed { .. }));
+        assert_eq!(stream.event().await, None);
+        assert!(stream.complete);
+    }
+    assert_eq!(tools.of("GET").len(), 2);
+    let ended = stop(gate).await;
+    assert!(
+        ended.iter().all(|end| end.ends_with(" allowed")),
+        "{ended:?}"
+    );
+}
+
 #[tokio::test]
 async fn a_removed_server_is_unknown_and_a_removed_key_opens_nothing() {
     let tools = Tools::start(|_| None).await;

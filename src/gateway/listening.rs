@@ -1,0 +1,143 @@
+//! The stream of what a server says unasked, in a session.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, stream};
+use http::Response;
+use tokio::sync::watch;
+
+use super::{
+    Ask, Entry, Gateway, ReplyBody,
+    entry::Ending,
+    finding,
+    legacy::session_of,
+    relay, reply,
+    session::{Listening, Session},
+    tell,
+};
+use crate::{
+    deadline::Deadline,
+    mcp::{Era, headers, sse},
+    policy::Permit,
+    refusal::{Code, Refusal},
+    upstream::{Item, Messages},
+};
+
+/// Opens the stream of what the server says unasked.
+pub(super) async fn listen(
+    gateway: &Gateway,
+    ask: &Ask,
+    permit: &Permit,
+    mut entry: Entry,
+) -> Response<ReplyBody> {
+    entry.record().method = Some("GET".into());
+    let opening = async {
+        let session = session_of(gateway, ask, permit)?;
+        if !headers::accepts_stream(&ask.head.headers) {
+            return Err(Refusal::new(
+                Code::Accept,
+                "`Accept` does not list text/event-stream",
+            ));
+        }
+        let place = session.listen().ok_or_else(|| {
+            Refusal::new(
+                Code::AlreadyListening,
+                "another stream of this session is open",
+            )
+        })?;
+        entry.admit_read()?;
+        let opened = gateway
+            .upstream
+            .listen(permit, &session.upstream, Deadline::of_open_stream())
+            .await?;
+        Ok((session, place, opened))
+    };
+    match opening.await {
+        Ok((_, _, None)) => {
+            let refusal = Refusal::new(Code::MethodNotAllowed, "this server offers no stream");
+            finding::unread(entry, Era::Legacy, &refusal.into())
+        }
+        Ok((session, place, Some(messages))) => {
+            let listener = Listener {
+                gateway: gateway.clone(),
+                permit: permit.clone(),
+                session,
+                place,
+                messages,
+                holds: gateway.shared.holds.subscribe(),
+                entry,
+            };
+            reply::events(listener.events())
+        }
+        Err(refusal) => finding::unread(entry, Era::Legacy, &refusal.into()),
+    }
+}
+
+/// A listening stream, open until either side ends it, the session does, or another policy holds.
+struct Listener {
+    gateway: Gateway,
+    permit: Permit,
+    session: Arc<Session>,
+    place: Listening,
+    messages: Messages,
+    holds: watch::Receiver<u64>,
+    entry: Entry,
+}
+
+impl Listener {
+    fn events(self) -> impl Stream<Item = Bytes> + Send {
+        stream::unfold(self, async |mut listener| {
+            let bytes = listener.next().await?;
+            Some((bytes, listener))
+        })
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        let own = self.permit.generation();
+        let waited = tokio::select! {
+            biased;
+            () = self.place.ended() => Ok(false),
+            // The client asks again, and is judged again.
+            _ = self.holds.wait_for(|holds| *holds > own) => Ok(false),
+            waited = self.messages.wait() => waited,
+            () = tokio::time::sleep(relay::QUIET) => return Some(sse::KEEP_ALIVE),
+        };
+        if let Ok(true) = waited {
+            return Some(self.forward());
+        }
+        let ending = match waited {
+            Err(error) => Ending::without(&error.refusal()),
+            Ok(_) => Ending::answered(),
+        };
+        // The stream ends whether or not that could be recorded.
+        drop(self.entry.close_queued(ending));
+        None
+    }
+
+    fn forward(&mut self) -> Bytes {
+        let mut out = BytesMut::new();
+        while let Some(item) = self.messages.take() {
+            match item {
+                Item::Notification { method, text } if relay::relayed(&method) => {
+                    sse::encode(&mut out, &[&text])
+                }
+                Item::Notification { .. } | Item::Answer(_) => {}
+                Item::Request { method, id } => {
+                    tell::answer(
+                        &self.gateway,
+                        &self.permit,
+                        Some(&self.session),
+                        &method,
+                        &id,
+                    );
+                }
+            }
+        }
+        if out.is_empty() {
+            sse::KEEP_ALIVE
+        } else {
+            out.freeze()
+        }
+    }
+}
