@@ -6,7 +6,8 @@ import tempfile
 
 from harness.process import TARGET, accepts, free_port, running, wait_until
 
-PROGRAM = TARGET / "release" / "examples" / "fixture"
+# What it costs is not measured, so that it need not be optimised.
+PROGRAM = TARGET / "debug" / "examples" / "fixture"
 
 
 @contextlib.contextmanager

@@ -5,6 +5,8 @@ python_env() {
     local wanted="tests/$1/requirements.txt" home="tests/.tools/$1"
     cmp -s "$wanted" "$home/installed.txt" && return
     rm -rf "$home"
+    # Debian's Python comes without what makes environments.
+    python3 -c "import ensurepip" 2>/dev/null || debian_package python3-venv
     python3 -m venv "$home"
     "$home/bin/pip" install --quiet --no-deps --disable-pip-version-check --requirement "$wanted"
     cp "$wanted" "$home/installed.txt"
@@ -24,14 +26,17 @@ npm_tree() {
 
 # debian PROGRAM PACKAGE: installs the package unless the program is there.
 debian() {
-    PATH="$PATH:/usr/sbin" command -v "$1" >/dev/null && return
+    PATH="$PATH:/usr/sbin" command -v "$1" >/dev/null || debian_package "$2"
+}
+
+debian_package() {
     local root=()
     [[ $(id -u) == 0 ]] || root=(sudo -n)
-    echo "installing Debian's $2 for \`$1\`"
+    echo "installing Debian's $1"
     "${root[@]}" apt-get update -qq
     # RUNLEVEL=1 keeps the package from starting a service.
     "${root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
-        apt-get install -qq -y --no-install-recommends "$2" >/dev/null
+        apt-get install -qq -y --no-install-recommends "$1" >/dev/null
 }
 
 # release ARGUMENTS…: builds targets of this package as they ship.

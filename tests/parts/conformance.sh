@@ -3,5 +3,6 @@ set -euo pipefail
 source tests/harness/tools.sh
 
 npm_tree conformance
-release --bin tollgate --example fixture
+release --bin tollgate
+cargo build --quiet --locked --example fixture
 exec python3 tests/conformance/run.py
