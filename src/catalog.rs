@@ -16,8 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    address::Target,
-    policy::{Permit, Server},
+    policy::{Endpoint, Permit, Server},
     refusal::{Code, Refusal},
 };
 
@@ -76,8 +75,7 @@ pub struct Catalog {
 
 #[derive(Debug)]
 struct Known {
-    target: Target,
-    path: Arc<str>,
+    endpoint: Endpoint,
     tools: Mutex<Tools>,
     reading: Arc<Semaphore>,
 }
@@ -147,8 +145,7 @@ impl Catalog {
             return known.clone();
         }
         let fresh = Arc::new(Known {
-            target: server.target.clone(),
-            path: server.path.clone(),
+            endpoint: server.endpoint.clone(),
             tools: Mutex::default(),
             reading: Arc::new(Semaphore::new(1)),
         });
@@ -166,7 +163,7 @@ impl Catalog {
 impl Known {
     /// A server that was moved to another address is another server.
     fn is_of(&self, server: &Server) -> bool {
-        self.target == server.target && self.path == server.path
+        self.endpoint == server.endpoint
     }
 }
 

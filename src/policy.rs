@@ -6,6 +6,7 @@
 mod compile;
 mod decide;
 mod egress_file;
+mod endpoint;
 mod grants;
 mod keys_file;
 mod server;
@@ -15,6 +16,7 @@ mod words;
 
 pub use compile::{File, Inputs, Local, compile};
 pub use decide::{Permit, decide};
+pub use endpoint::Endpoint;
 pub use keys_file::{KeyEntry, keys};
 pub use server::{
     Access, Approval, Era, Pattern, Server, ServerLimits, ToolOverride, Trust, Unasked,

@@ -203,7 +203,7 @@ impl Core {
         }
     }
 
-    fn record_admin(&self, what: &str, worked: bool) {
+    fn record_admin(&self, what: &'static str, worked: bool) {
         let ended = if worked {
             OutcomeKind::Allowed
         } else {

@@ -1,6 +1,7 @@
 //! The record: one JSON object a line (design: interfaces, record).
 
 use std::{
+    borrow::Cow,
     net::IpAddr,
     sync::Arc,
     time::{Duration, SystemTime},
@@ -131,7 +132,7 @@ pub struct Record {
     /// The server.
     pub server: Option<Arc<str>>,
     /// The JSON-RPC or HTTP method; on `policy`, `lifecycle` and `admin` records, what happened.
-    pub method: Option<Arc<str>>,
+    pub method: Option<Cow<'static, str>>,
     /// The tool, prompt or resource.
     pub tool: Option<Arc<str>>,
     /// The policy generation that decided.
@@ -184,7 +185,7 @@ impl Record {
     }
 
     /// Something that happened to the process itself: `start`, `drain`, `stop`.
-    pub fn lifecycle(now: SystemTime, event: &str) -> Self {
+    pub fn lifecycle(now: SystemTime, event: &'static str) -> Self {
         let mut record = Self::new(now, Kind::Lifecycle, Phase::Decision);
         record.method = Some(event.into());
         record

@@ -42,14 +42,6 @@ pub enum Error {
         /// What is wrong with it.
         source: TlsError,
     },
-    /// The registered path cannot stand in a request line.
-    #[error("the path registered for `{host}` is not a valid request target")]
-    Path {
-        /// The host.
-        host: Arc<str>,
-        /// What is wrong with it.
-        source: http::uri::InvalidUri,
-    },
     /// The answer sends elsewhere.
     #[error("`{host}` answered {status} and points to {to}")]
     Redirect {
@@ -147,7 +139,6 @@ impl Error {
             Self::Connect { .. } => Code::ConnectFailed,
             Self::ConnectTimeout { .. } => Code::ConnectTimeout,
             Self::Tls { .. } => Code::UpstreamTls,
-            Self::Path { .. } => Code::BadTarget,
             Self::Redirect { .. } => Code::RedirectRefused,
             Self::FirstByteTimeout { .. } => Code::FirstByteTimeout,
             Self::IdleTimeout { .. } => Code::IdleTimeout,

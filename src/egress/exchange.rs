@@ -46,6 +46,8 @@ impl Live {
             .max_headers(MAX_HEADERS)
             .max_header_size(MAX_HEAD)
             .max_buf_size(MAX_HEAD)
+            // Requests are small: head and body leave in one buffer and one plain write.
+            .writev(false)
             .handshake(TokioIo::new(stream))
             .await?;
         Ok(Box::new(Self { handle, connection }))

@@ -51,8 +51,8 @@ impl Key {
             owner: permit.owner().clone(),
             server: server.name.clone(),
             generation: permit.generation(),
-            scheme: server.target.scheme(),
-            host: server.target.host().clone(),
+            scheme: server.endpoint.target().scheme(),
+            host: server.endpoint.target().host().clone(),
             address,
             trust: server.trust.digest,
         }

@@ -82,19 +82,19 @@ impl Egress {
             deadline,
         } = out;
         let server = permit.server();
-        let host = Arc::<str>::from(server.target.host().to_string());
+        let host = server.endpoint.host().clone();
         let unsent = |error| Failed {
             error,
             not_sent: true,
             destination: None,
         };
-        let request = request::prepare(server, &host, request).map_err(unsent)?;
+        let request = request::prepare(server, request);
         let judged = self.judge(permit, &host, deadline).await;
         if let Err(Error::Blocked(blocked)) = &judged {
             self.0.metrics.blocked(blocked.code.as_str());
         }
         let judged = judged.map_err(unsent)?;
-        let destination = Destination::new(host, server.target.port(), &judged);
+        let destination = Destination::new(host, server.endpoint.target().port(), &judged);
         let call = Call {
             egress: self,
             permit,
@@ -127,7 +127,7 @@ impl Egress {
         let judging = locate(
             permit.addresses(),
             &leg,
-            &permit.server().target,
+            permit.server().endpoint.target(),
             &*resolver,
         );
         timeout_at(deadline.instant(), judging)

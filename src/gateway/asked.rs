@@ -1,6 +1,6 @@
 //! A request as it was understood: its message, its era, its session.
 
-use std::{future::Future, sync::Arc};
+use std::{borrow::Cow, future::Future, sync::Arc};
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -58,6 +58,8 @@ impl<'a> Asked<'a> {
             Era::Legacy => headers::check_legacy(&headers, &message),
         };
         let method = checked.map_err(|rejection| (era, rejection))?;
+        forward::check_params(&ask.head.headers)
+            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.id_text())))?;
         let session = match (era, method) {
             (Era::Modern, _) | (Era::Legacy, Some(Method::Initialize)) => Ok(None),
             (Era::Legacy, _) => find_session(gateway, ask, permit, headers.session_id).map(Some),
@@ -103,7 +105,11 @@ impl<'a> Asked<'a> {
         let id = gateway.upstream.next_id();
         let place = match (&self.session, &self.message.id) {
             (Some(session), Some(own)) => {
-                Some(session.begin(Bytes::from(own.key().into_owned()), id)?)
+                let key = match own.key() {
+                    Cow::Borrowed(_) => self.id.clone(),
+                    Cow::Owned(key) => Bytes::from(key),
+                };
+                Some(session.begin(key, id)?)
             }
             _ => None,
         };

@@ -1,6 +1,6 @@
 //! One `tools/call`, from top to bottom: the order is the product.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use super::{Asked, Entry, Finding, Gateway, list};
 use crate::{
@@ -26,7 +26,7 @@ pub(super) async fn call(
     let ticket = asked.ticket(gateway)?;
     // Not even the list of tools is asked for while nothing can be recorded.
     gateway.shared.journal.admit_read()?;
-    let tool = known_tool(gateway, asked, permit, &name, deadline).await?;
+    let tool = known_tool(gateway, asked, permit, entry, &name, deadline).await?;
     let consent = approval::consent(permit, &tool)?;
     let effect = entry.effect(consent).await?;
     ticket.check()?;
@@ -37,8 +37,8 @@ pub(super) async fn call(
     entry.forwarded(gateway, permit, ticket, answered)
 }
 
-/// The name that the call gives, noted in the record with the size of the arguments.
-fn named_tool(asked: &Asked<'_>, entry: &mut Entry) -> Result<Arc<str>, Refusal> {
+/// The name that the call gives; the size of the arguments is noted in the record.
+fn named_tool<'a>(asked: &Asked<'a>, entry: &mut Entry) -> Result<Cow<'a, str>, Refusal> {
     let params = asked.message.params.as_ref();
     let name = params.and_then(|params| params.name?.string());
     let Some(name) = name.filter(|name| !name.is_empty() && name.len() <= NAME_BYTES) else {
@@ -55,8 +55,6 @@ fn named_tool(asked: &Asked<'_>, entry: &mut Entry) -> Result<Arc<str>, Refusal>
         ));
     }
     entry.record().args_bytes = arguments.map(|arguments| arguments.as_str().len());
-    let name: Arc<str> = name.into();
-    entry.record().tool = Some(name.clone());
     Ok(name)
 }
 
@@ -65,11 +63,14 @@ async fn known_tool(
     gateway: &Gateway,
     asked: &Asked<'_>,
     permit: &Permit,
+    entry: &mut Entry,
     name: &str,
     deadline: Deadline,
 ) -> Result<PinnedTool, Refusal> {
     let catalog = &gateway.shared.catalog;
     let mut pinned = catalog.pin(permit, name);
+    let known = pinned.as_ref().map(PinnedTool::shared_name);
+    entry.record().tool = Some(known.unwrap_or_else(|| Arc::from(name)));
     if pinned.is_none() {
         list::read_whole(gateway, asked, permit, deadline).await?;
         pinned = catalog.pin(permit, name);

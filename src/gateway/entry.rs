@@ -142,19 +142,17 @@ impl Entry {
                 answer,
                 destination,
             }) => {
-                self.went_to(&destination);
+                self.went_to(destination);
                 Ok(match answer {
                     Answer::Whole(message) => Finding::Message(message),
                     Answer::Stream(messages) => Finding::Stream(messages, ticket),
                 })
             }
-            Err(error) => {
-                if let Error::Egress {
-                    destination: Some(destination),
-                    ..
-                } = &error
+            Err(mut error) => {
+                if let Error::Egress { destination, .. } = &mut error
+                    && let Some(destination) = destination.take()
                 {
-                    self.went_to(destination);
+                    self.went_to(*destination);
                 }
                 let refusal = error.refusal();
                 ticket.abandon_after(gateway, permit, refusal.code);
@@ -163,11 +161,11 @@ impl Entry {
         }
     }
 
-    fn went_to(&mut self, destination: &Destination) {
+    fn went_to(&mut self, destination: Destination) {
         self.record.target = Some(RecordTarget {
-            host: destination.host.clone(),
+            host: destination.host,
             port: destination.port,
-            addresses: destination.addresses.clone(),
+            addresses: destination.addresses,
             pinned: destination.pinned,
         });
     }
@@ -203,6 +201,7 @@ impl Entry {
     fn finish(&mut self, ending: Ending) -> Record {
         self.open = false;
         let mut record = self.record.clone();
+        record.time = self.gateway.shared.clock.now();
         let phase = if ending.refused && !self.intended {
             Phase::Decision
         } else {

@@ -139,10 +139,14 @@ async fn stopped(mut entry: Entry) -> Response<ReplyBody> {
     reply::events(futures_util::stream::empty())
 }
 
+/// The statuses that have a meaning of their own beside a JSON-RPC error (MCP 2026-07-28, errors). Any other would be
+/// taken for Tollgate's own.
+const RELAYED: [StatusCode; 2] = [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND];
+
 /// Servers say by the status what kind of error it is, which only modern clients read.
 fn message_status(era: Era, message: &Message) -> StatusCode {
     match era {
-        Era::Modern if message.status.is_client_error() => message.status,
+        Era::Modern if RELAYED.contains(&message.status) => message.status,
         Era::Modern | Era::Legacy => StatusCode::OK,
     }
 }

@@ -3,12 +3,15 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, header::CONNECTION};
 
-use crate::mcp::{
-    Envelope, Revision,
-    envelope::splice,
-    headers::{METHOD, NAME, PROTOCOL_VERSION},
+use crate::{
+    mcp::{
+        Envelope, Revision,
+        envelope::splice,
+        headers::{METHOD, NAME, PROTOCOL_VERSION},
+    },
+    refusal::{Code, Refusal},
 };
 
 /// Headers that mirror annotated arguments (MCP 2026-07-28, transports); intermediaries pass them on.
@@ -54,11 +57,46 @@ pub(super) fn headers(message: &Envelope<'_>, from: &HeaderMap) -> HeaderMap {
         headers.insert(NAME, name.clone());
     }
     for (name, value) in from {
-        if name.as_str().starts_with(PARAM_PREFIX) {
-            headers.append(name.clone(), value.clone());
+        if name.as_str().starts_with(PARAM_PREFIX) && !hop_by_hop(name, from) {
+            headers.insert(name.clone(), value.clone());
         }
     }
     headers
+}
+
+/// Headers that mirror arguments stand once each, in visible ASCII (MCP 2026-07-28, transports).
+pub(super) fn check_params(from: &HeaderMap) -> Result<(), Refusal> {
+    for name in from
+        .keys()
+        .filter(|name| name.as_str().starts_with(PARAM_PREFIX))
+    {
+        let mut values = from.get_all(name).iter();
+        let one = values.next();
+        if values.next().is_some() {
+            return Err(Refusal::new(
+                Code::HeaderDuplicate,
+                format!("header `{name}` stands twice"),
+            ));
+        }
+        if one.is_some_and(|value| value.to_str().is_err()) {
+            return Err(Refusal::new(
+                Code::HeaderMismatch,
+                format!("header `{name}` is not visible ASCII"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether `Connection` says that a header is for this connection only (RFC 9110, section 7.6.1).
+fn hop_by_hop(name: &HeaderName, from: &HeaderMap) -> bool {
+    let listed = from
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    listed
+        .flat_map(|value| value.split(','))
+        .any(|option| option.trim().eq_ignore_ascii_case(name.as_str()))
 }
 
 #[cfg(test)]
@@ -129,5 +167,35 @@ mod tests {
                 "mcp-param-region"
             ]
         );
+    }
+
+    #[test]
+    fn mirrored_arguments_stand_once_in_plain_text() {
+        let with = |values: &[&'static [u8]]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(
+                    "mcp-param-region",
+                    HeaderValue::from_bytes(value).expect("a header value"),
+                );
+            }
+            check_params(&headers).map_err(|refusal| refusal.code)
+        };
+        assert_eq!(with(&[b"eu"]), Ok(()));
+        assert_eq!(with(&[b"eu", b"us"]), Err(Code::HeaderDuplicate));
+        assert_eq!(with(&[b"\xe9u"]), Err(Code::HeaderMismatch));
+    }
+
+    #[test]
+    fn what_connection_names_stays_here() {
+        let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+        let message = Envelope::inbound(text).expect("a valid message");
+        let mut from = HeaderMap::new();
+        from.insert(
+            CONNECTION,
+            HeaderValue::from_static("keep-alive, Mcp-Param-Region"),
+        );
+        from.insert("mcp-param-region", HeaderValue::from_static("eu"));
+        assert!(!headers(&message, &from).contains_key("mcp-param-region"));
     }
 }

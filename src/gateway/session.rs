@@ -28,8 +28,8 @@ use crate::{
     upstream,
 };
 
-/// Sessions of one owner at most.
-const PER_OWNER: usize = 4_096;
+/// Sessions of one key at most, whomever it acts for.
+const PER_KEY: usize = 4_096;
 /// Sessions in all at most.
 const IN_ALL: usize = 65_536;
 /// A session without a request for so long is over.
@@ -81,15 +81,15 @@ impl Sessions {
         let owned = || {
             self.open
                 .iter()
-                .filter(|session| session.subject.owner() == subject.owner())
-                .take(PER_OWNER)
+                .filter(|session| session.subject.evidence == subject.evidence)
+                .take(PER_KEY)
                 .count()
         };
-        // Counting is for the rare case: an owner cannot have more than there are.
-        if self.open.len() >= IN_ALL || (self.open.len() >= PER_OWNER && owned() >= PER_OWNER) {
+        // Counting is for the rare case: nobody can have more than there are.
+        if self.open.len() >= IN_ALL || (self.open.len() >= PER_KEY && owned() >= PER_KEY) {
             return Err(Refusal::new(
                 Code::SessionLimit,
-                format!("{PER_OWNER} sessions of this user, or {IN_ALL} in all, are open"),
+                format!("{PER_KEY} sessions of this caller, or {IN_ALL} in all, are open"),
             ));
         }
         Ok(())
@@ -236,8 +236,7 @@ impl Session {
             && self.subject.agent == subject.agent
             && self.subject.evidence == subject.evidence
             && self.server.name == server.name
-            && self.server.target == server.target
-            && self.server.path == server.path
+            && self.server.endpoint == server.endpoint
     }
 
     fn touch(&self) {

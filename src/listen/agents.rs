@@ -219,7 +219,7 @@ impl Visit<'_> {
     ) -> Response<Answer<B>> {
         let known = Known {
             request_id: Some(self.request_id),
-            method: Some(head.method.as_str().into()),
+            method: Some(head.method.to_string().into()),
             generation: Some(self.terms.policy.generation),
             took: Some(self.started.elapsed()),
             ..known

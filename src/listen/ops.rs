@@ -87,7 +87,7 @@ impl Handle for Ops {
         self.answer(&request, peer).unwrap_or_else(|refusal| {
             let known = Known {
                 request_id: Some(request_id),
-                method: Some(request.method().as_str().into()),
+                method: Some(request.method().to_string().into()),
                 ..Known::default()
             };
             self.recorder.refused(&refusal, known);

@@ -1,6 +1,6 @@
 //! The record and the count of what the door refuses.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::StatusCode;
 use uuid::Uuid;
@@ -20,7 +20,7 @@ pub(super) struct Known {
     pub(super) request_id: Option<Uuid>,
     pub(super) subject: Option<Arc<Subject>>,
     pub(super) server: Option<Arc<str>>,
-    pub(super) method: Option<Arc<str>>,
+    pub(super) method: Option<Cow<'static, str>>,
     pub(super) generation: Option<u64>,
     pub(super) took: Option<Duration>,
 }

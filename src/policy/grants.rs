@@ -70,7 +70,7 @@ fn unserved(
         name.fault(format!(
             "server `{}` is at {}, which this grant does not open; make host and port those of its url",
             name.value,
-            whereabouts(&draft.server.target)
+            whereabouts(draft.server.endpoint.target())
         ))
     })
 }
@@ -99,7 +99,7 @@ fn shut(
             blocked.reason
         ))
     };
-    if let Err(blocked) = rules.before_resolving(&leg, &server.target) {
+    if let Err(blocked) = rules.before_resolving(&leg, server.endpoint.target()) {
         let place = private
             .address
             .as_ref()
@@ -109,7 +109,9 @@ fn shut(
     private.addresses.iter().find_map(|net| {
         let single = net.value.prefix_len() == net.value.max_prefix_len();
         let answer = single.then(|| net.value.addr())?;
-        let blocked = rules.judge(&leg, &server.target, &[answer]).err()?;
+        let blocked = rules
+            .judge(&leg, server.endpoint.target(), &[answer])
+            .err()?;
         Some(closed(&net.place, &blocked))
     })
 }
@@ -125,7 +127,7 @@ fn ungranted(draft: &Draft, grants: &[Grant]) -> Option<Fault> {
     (!granted).then(|| {
         place.fault(format!(
             "needs a private grant for {}; add a `[[private]]` table for \"server:{}\" to egress.toml, or use https",
-            whereabouts(&server.target),
+            whereabouts(server.endpoint.target()),
             server.name
         ))
     })
@@ -148,10 +150,10 @@ fn from_environment(
             }
         };
         let drafts = servers.values().flatten();
-        for draft in drafts.filter(|draft| *draft.server.target.host() == host) {
+        for draft in drafts.filter(|draft| *draft.server.endpoint.target().host() == host) {
             grants.push(Grant {
                 host: host.clone(),
-                port: Port::Exact(draft.server.target.port()),
+                port: Port::Exact(draft.server.endpoint.target().port()),
                 addresses: Vec::new(),
                 address: None,
                 legs: vec![Leg::Server(draft.server.name.clone())],
@@ -164,7 +166,7 @@ fn from_environment(
 
 /// Whether host and port of the grant are those of the server.
 fn opened(grant: &Grant, draft: &Draft) -> bool {
-    let target = &draft.server.target;
+    let target = draft.server.endpoint.target();
     let port = grant.port == Port::Any || grant.port == Port::Exact(target.port());
     port && grant.host == *target.host()
 }

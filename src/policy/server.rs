@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use crate::address::Target;
+use super::Endpoint;
 
 /// Which protocol era a server is spoken to in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,10 +115,8 @@ pub struct Server {
     pub name: Arc<str>,
     /// What people are shown.
     pub title: Option<Arc<str>>,
-    /// Scheme, host and port.
-    pub target: Target,
-    /// Path and query, exactly as registered; begins with `/`.
-    pub path: Arc<str>,
+    /// Where it is.
+    pub endpoint: Endpoint,
     /// Who may use it.
     pub access: Access,
     /// Tenants whose callers may see it.

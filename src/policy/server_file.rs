@@ -6,7 +6,8 @@ use rustls::pki_types::{CertificateDer, pem::PemObject};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Access, Approval, Era, File, Inputs, Pattern, Server, ServerLimits, ToolOverride, Trust,
+    Access, Approval, Endpoint, Era, File, Inputs, Pattern, Server, ServerLimits, ToolOverride,
+    Trust,
     words::{word, words},
 };
 use crate::{
@@ -71,13 +72,12 @@ fn server(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Option<Draft> {
     let limits = limits(root, inputs.limits);
     later(root);
 
-    let (target, path) = url?;
+    let endpoint = url?;
     Some(Draft {
         server: Server {
             name: name.into(),
             title,
-            target,
-            path,
+            endpoint,
             access,
             tenants,
             read_only,
@@ -139,18 +139,14 @@ const AUTH: &[&str] = &[
 
 /// The target, and the path with its query exactly as written. A url is never repeated in a message: it may hold a
 /// secret.
-fn destination(
-    url: &Item<String>,
-    insecure: Option<&Place>,
-    root: &Table<'_>,
-) -> Option<(Target, Arc<str>)> {
+fn destination(url: &Item<String>, insecure: Option<&Place>, root: &Table<'_>) -> Option<Endpoint> {
     const REMEDY: &str = "write it like \"https://mcp.example.com/mcp\"";
     if !url.value.contains("://") {
         root.fault(url.fault(format!("not an absolute URL; {REMEDY}")));
         return None;
     }
     let (target, path) = match Target::from_operator_with_path(&url.value) {
-        Ok((target, path)) => (target, Arc::from(path)),
+        Ok(parts) => parts,
         Err(error) => {
             root.fault(url.fault(format!("{error}; {REMEDY}")));
             return None;
@@ -166,7 +162,12 @@ fn destination(
         }
         _ => {}
     }
-    Some((target, path))
+    let endpoint = Endpoint::new(target, &path);
+    endpoint
+        .map_err(|error| {
+            root.fault(url.fault(format!("the path cannot be requested: {error}; {REMEDY}")))
+        })
+        .ok()
 }
 
 /// Whether `host` is the machine itself without asking anybody.

@@ -222,6 +222,9 @@ impl AsRef<[u8]> for Edited {
 pub(super) async fn read(permit: &Permit, id: u64, inbound: Inbound) -> Result<Answer, Error> {
     let status = inbound.status;
     let server = &permit.server().name;
+    if let StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN = status {
+        return Err(status_error(permit, status));
+    }
     match Type::of(&inbound.headers) {
         Type::Json => {
             let cap = permit.server().limits.response_bytes;

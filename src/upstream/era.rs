@@ -8,11 +8,10 @@ use tokio::time::Instant;
 
 use super::{Answer, Error, Request, Upstream, Wire};
 use crate::{
-    address::Target,
     deadline::Deadline,
     egress::Effect,
     mcp::{Revision, headers},
-    policy::{Era, Permit, Server},
+    policy::{Endpoint, Era, Permit, Server},
 };
 
 /// How long what was found out holds.
@@ -26,8 +25,7 @@ pub struct Eras {
 
 #[derive(Debug)]
 struct Known {
-    target: Target,
-    path: Arc<str>,
+    endpoint: Endpoint,
     modern: bool,
     until: Instant,
 }
@@ -40,14 +38,13 @@ impl Eras {
 
     fn recall(&self, server: &Server) -> Option<bool> {
         let known = self.known.get(&server.name)?;
-        let same = known.target == server.target && known.path == server.path;
+        let same = known.endpoint == server.endpoint;
         (same && known.until > Instant::now()).then_some(known.modern)
     }
 
     fn remember(&self, server: &Server, modern: bool) {
         let known = Known {
-            target: server.target.clone(),
-            path: server.path.clone(),
+            endpoint: server.endpoint.clone(),
             modern,
             until: Instant::now() + REMEMBERED,
         };

@@ -4,7 +4,7 @@ use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 
 use tollgate::{
     address::{Grant, Host, Leg, Port, Rules, Target},
-    policy::{Era, Permit, Server, ServerLimits, Snapshot, Trust, decide},
+    policy::{Endpoint, Era, Permit, Server, ServerLimits, Snapshot, Trust, decide},
     subject::{Admins, Scopes, Subject},
 };
 
@@ -58,8 +58,7 @@ impl Maker {
         let server = Server {
             name: "demo".into(),
             title: None,
-            target,
-            path: path.into(),
+            endpoint: Endpoint::new(target, &path).unwrap(),
             access: Default::default(),
             tenants: vec![self.tenant.into()],
             read_only: Vec::new(),

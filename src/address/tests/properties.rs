@@ -180,7 +180,8 @@ proptest! {
         let row = table::rows().nth(index).unwrap();
         let address = inside(row.net, bits);
         prop_assert!(answered(&Rules::default(), address).is_err(), "{address}");
-        if row.opens == Opens::Never {
+        // A mapped answer is judged as the address inside it, which a grant may open.
+        if row.opens == Opens::Never && address.to_canonical() == address {
             prop_assert!(answered(&with(vec![grant("jira.example.com", 443)]), address).is_err() , "{address}");
         }
     }

@@ -186,7 +186,10 @@ fn a_config_map_changes_by_a_link() {
     fs::rename(at("..data_tmp"), at("..data")).expect("swapped");
     assert_eq!(reloader.poll(), None);
     assert_eq!(reloader.poll(), Some(changed(2)));
-    let target = reloader.current_full().policy.servers["a"].target.clone();
+    let target = reloader.current_full().policy.servers["a"]
+        .endpoint
+        .target()
+        .clone();
     assert_eq!(target.host().to_string(), "other.example.com");
 }
 

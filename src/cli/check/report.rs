@@ -139,7 +139,7 @@ impl ServerReport {
     fn new(server: &Server) -> Self {
         Self {
             name: server.name.to_string(),
-            at: server.target.to_string(),
+            at: server.endpoint.target().to_string(),
             access: match server.access {
                 Access::Admins => "admins",
                 Access::Everyone => "everyone",
@@ -268,7 +268,7 @@ fn warnings(settings: &Settings, policy: &Snapshot, environment: &Environment) -
         if !policy
             .servers
             .values()
-            .any(|server| Some(server.target.host()) == host.as_ref())
+            .any(|server| Some(server.endpoint.target().host()) == host.as_ref())
         {
             warnings.push(format!(
                 "TOOLS_PRIVATE_NETWORK_ALLOWLIST names `{entry}`, where no server is registered"
@@ -283,7 +283,7 @@ fn unreachable(server: &Server, policy: &Snapshot) -> Option<String> {
     let leg = Leg::Server(server.name.clone());
     let blocked = policy
         .addresses
-        .before_resolving(&leg, &server.target)
+        .before_resolving(&leg, server.endpoint.target())
         .err()?;
     Some(format!(
         "server `{}` cannot be reached: {blocked}",

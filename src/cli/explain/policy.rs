@@ -58,7 +58,7 @@ impl Policy {
     pub(super) fn server_at(&self, target: &Target) -> Option<&Server> {
         let servers = self.snapshot().servers.values();
         servers
-            .filter(|server| server.target == *target)
+            .filter(|server| server.endpoint.target() == target)
             .min_by_key(|server| server.name.clone())
             .map(|server| &**server)
     }

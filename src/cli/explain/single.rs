@@ -84,7 +84,8 @@ impl Case<'_> {
         if let (Some(permit), Some(tool)) = (permit, tool) {
             decisions.push(policy::tool(&permit, tool));
         }
-        decisions.extend(self.addresses(&Leg::Server(server.name.clone()), &server.target)?);
+        decisions
+            .extend(self.addresses(&Leg::Server(server.name.clone()), server.endpoint.target())?);
         Ok(self.report(shown, Some(server), decisions))
     }
 

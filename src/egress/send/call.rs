@@ -96,11 +96,11 @@ impl Call<'_> {
             let (stream, address) = dial::connect(&*self.egress.0.dialer, addresses, until)
                 .await
                 .map_err(|error| self.dial_error(error, limit))?;
-            let stream = match server.target.scheme() {
+            let stream = match server.endpoint.target().scheme() {
                 Scheme::Http => stream,
                 Scheme::Https => {
                     let tls = &self.egress.0.tls;
-                    tls.connect(&server.trust, server.target.host(), stream)
+                    tls.connect(&server.trust, server.endpoint.target().host(), stream)
                         .await
                         .map_err(|source| Error::Tls {
                             host: self.host(),

@@ -1,7 +1,5 @@
 //! How a request looks on the wire, and how a redirect is told.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue, Request, Uri, Version,
@@ -9,11 +7,10 @@ use http::{
         ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING,
         UPGRADE,
     },
-    uri::PathAndQuery,
 };
 use http_body_util::Full;
 
-use crate::{address::Target, egress::Error, policy::Server};
+use crate::{address::Target, policy::Server};
 
 /// Header fields about one connection or one framing; they are ours to write.
 const FRAMING: [HeaderName; 7] = [
@@ -27,27 +24,18 @@ const FRAMING: [HeaderName; 7] = [
 ];
 
 /// The request as it goes over the wire: origin-form (RFC 9112, section 3.2.1), our `Host`, our framing.
-pub(super) fn prepare(
-    server: &Server,
-    host: &Arc<str>,
-    request: Request<Bytes>,
-) -> Result<Request<Full<Bytes>>, Error> {
+pub(super) fn prepare(server: &Server, request: Request<Bytes>) -> Request<Full<Bytes>> {
     let (mut head, body) = request.into_parts();
-    let path = PathAndQuery::try_from(&*server.path).map_err(|source| Error::Path {
-        host: host.clone(),
-        source,
-    })?;
-    head.uri = Uri::from(path);
+    head.uri = Uri::from(server.endpoint.path().clone());
     head.version = Version::HTTP_11;
     for name in &FRAMING {
         head.headers.remove(name);
     }
-    let authority = HeaderValue::try_from(server.target.authority())
-        .expect("a parsed host is ASCII without control characters");
-    head.headers.insert(HOST, authority);
+    head.headers
+        .insert(HOST, server.endpoint.authority().clone());
     head.headers
         .insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    Ok(Request::from_parts(head, Full::new(body)))
+    Request::from_parts(head, Full::new(body))
 }
 
 /// Scheme and host of a `Location`, and nothing else of it: paths and queries carry secrets.

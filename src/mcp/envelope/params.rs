@@ -222,7 +222,7 @@ impl<'a> Failure<'a> {
     }
 }
 
-/// Takes the value that comes next and, if it is an object, notes where the named members stand.
+/// Takes the value that comes next and, if it is an object, notes where the named members stand; none may stand twice.
 fn members<'a, const N: usize>(
     scanner: &mut Scanner<'a>,
     names: [&str; N],
@@ -235,8 +235,12 @@ fn members<'a, const N: usize>(
     scanner.enter_object()?;
     while let Some(key) = scanner.key()? {
         let value = scanner.value()?;
-        if let Some(at) = names.iter().position(|name| *name == key) {
-            found[at] = Some(value);
+        // Readers differ in which of two members counts, and these decide what is done with the answer.
+        if let Some(at) = names.iter().position(|name| *name == key)
+            && found[at].replace(value).is_some()
+        {
+            let at = scanner.position();
+            return Err(ScanError::DuplicateKey { at });
         }
     }
     Ok((scanner.part(start..scanner.position()), found))

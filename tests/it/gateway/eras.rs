@@ -107,10 +107,10 @@ async fn a_server_that_holds_out_for_an_older_revision_is_refused() {
     assert_eq!(reply.status, 400);
     assert_eq!(reply.header("mcp-session-id"), None);
     let error = &reply.json()["error"];
-    assert_eq!(error["code"], -32022);
+    assert_eq!(error["code"], -32602);
     assert_eq!(
         error["message"],
-        "upstream.era: server `s` does not speak protocol version 2025-11-25 here; it speaks 2025-06-18; connect with a protocol version that the server speaks"
+        "upstream.revision: server `s` does not speak protocol version 2025-11-25 here; it speaks 2025-06-18; ask the operator for a newer version of the server; sessions speak 2025-11-25 only"
     );
     assert_eq!(gate.metric("tollgate_mcp_sessions"), 0);
     super::stop(gate).await;

@@ -6,7 +6,10 @@ use crate::address::{Grant, Leg, Port, Scheme};
 #[test]
 fn plain_http_needs_loopback_or_a_grant() {
     let loopback = [("servers/a.toml", "url = \"http://127.0.0.1:9000/mcp\"\n")];
-    assert_eq!(policy(&loopback).servers["a"].target.scheme(), Scheme::Http);
+    assert_eq!(
+        policy(&loopback).servers["a"].endpoint.target().scheme(),
+        Scheme::Http
+    );
 
     let server = "url = \"http://jira.corp.example:8080/mcp\"\ninsecure_http = true\n";
     let grant = "[[private]]\nhost = \"jira.corp.example\"\nport = 8080\nfor = [\"server:a\"]\n";
@@ -16,7 +19,10 @@ fn plain_http_needs_loopback_or_a_grant() {
          for \"server:a\" to egress.toml, or use https"
     );
     let granted = policy(&[("servers/a.toml", server), ("egress.toml", grant)]);
-    assert_eq!(granted.servers["a"].target.scheme(), Scheme::Http);
+    assert_eq!(
+        granted.servers["a"].endpoint.target().scheme(),
+        Scheme::Http
+    );
     let by_environment = compiled(&[("servers/a.toml", server)], |inputs| {
         inputs.private_allowlist = Some("jira.corp.example");
     });

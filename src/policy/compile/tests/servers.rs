@@ -42,9 +42,9 @@ approval = "ask"
     let server = &policy.servers["example"];
     assert_eq!(&*server.name, "example");
     assert_eq!(server.title.as_deref(), Some("Example"));
-    assert_eq!(server.target.scheme(), Scheme::Https);
-    assert_eq!(server.target.authority(), "mcp.example.com");
-    assert_eq!(&*server.path, "/mcp?tools=web,code");
+    assert_eq!(server.endpoint.target().scheme(), Scheme::Https);
+    assert_eq!(server.endpoint.target().authority(), "mcp.example.com");
+    assert_eq!(server.endpoint.path().as_str(), "/mcp?tools=web,code");
     assert_eq!(server.access, Access::Everyone);
     assert_eq!(server.tenants, [Arc::from("default")]);
     assert_eq!(
@@ -72,7 +72,7 @@ approval = "ask"
 fn the_defaults_of_a_server_are_the_narrow_ones() {
     let policy = policy(&[("server.min.toml", "url = \"https://mcp.example.com\"\n")]);
     let server = &policy.servers["min"];
-    assert_eq!(&*server.path, "/");
+    assert_eq!(server.endpoint.path().as_str(), "/");
     assert_eq!(server.access, Access::Admins);
     assert_eq!(server.era, Era::Auto);
     assert_eq!(server.limits, LIMITS);
