@@ -29,7 +29,7 @@ pub use resolve::{
 pub use send::{Destination, Effect, Inbound, Outbound};
 pub use tls::{Tls, TlsError};
 
-use crate::telemetry::Metrics;
+use crate::{memory::Memory, telemetry::Metrics};
 
 /// The way out of one worker thread: its resolver, its dialer, its idle connections. Cheap to clone.
 #[derive(Clone)]
@@ -40,15 +40,20 @@ struct Inner {
     dialer: Arc<dyn Dial>,
     tls: Tls,
     pool: pool::Pool,
+    memory: Memory,
     metrics: Arc<Metrics>,
 }
 
 impl Egress {
-    /// A way out that has no connection yet, and counts what it does in `metrics`.
+    /// Bytes of all answers that are gathered or not yet taken by their callers, over all workers.
+    pub const ANSWERS: usize = 256 * 1024 * 1024;
+
+    /// A way out that has no connection yet. Answers draw on `memory`, and what it does is counted in `metrics`.
     pub fn new(
         resolver: Arc<dyn Resolve>,
         dialer: Arc<dyn Dial>,
         tls: Tls,
+        memory: Memory,
         metrics: Arc<Metrics>,
     ) -> Self {
         Self(Arc::new(Inner {
@@ -56,6 +61,7 @@ impl Egress {
             dialer,
             tls,
             pool: pool::Pool::default(),
+            memory,
             metrics,
         }))
     }

@@ -27,9 +27,11 @@ use crate::{
     audit::{self, Journal, Record},
     clock::{Clock, SystemClock},
     config::{self, Endpoint, Method, Settings},
-    egress, gateway,
+    egress::{self, Egress},
+    gateway,
     identity::Identity,
     listen::{self, Bound, Limits, Lobby, Tls, descriptors},
+    memory::Memory,
     telemetry::Metrics,
 };
 
@@ -140,6 +142,8 @@ fn run(
         identity: identity(&loaded.settings, core.clock.clone()),
         lobby: Lobby::new(limits, doors.tls, core.metrics.clone(), core.drain.clone()),
         roots: egress::Tls::new(),
+        bodies: Memory::new(Limits::BODIES),
+        answers: Memory::new(Egress::ANSWERS),
         ids: Arc::default(),
         core: core.clone(),
         grace,

@@ -23,6 +23,7 @@ use crate::{
     gateway::Gateway,
     identity::Identity,
     listen::{Agents, Lobby, Recorder, Socket, accept},
+    memory::Memory,
     upstream::Upstream,
 };
 
@@ -36,6 +37,8 @@ pub(super) struct Shared {
     pub(super) identity: Identity,
     pub(super) lobby: Lobby,
     pub(super) roots: egress::Tls,
+    pub(super) bodies: Memory,
+    pub(super) answers: Memory,
     pub(super) ids: Arc<AtomicU64>,
     pub(super) grace: Duration,
 }
@@ -92,6 +95,7 @@ fn way_out(shared: &Shared) -> Result<Egress, DnsSetupError> {
         Arc::new(resolver),
         Arc::new(TcpDialer),
         shared.roots.clone(),
+        shared.answers.clone(),
         shared.core.metrics.clone(),
     ))
 }
@@ -130,6 +134,7 @@ async fn work(socket: Socket, shared: &Shared, egress: Egress) {
         shared.identity.clone(),
         core.terms.clone(),
         recorder,
+        shared.bodies.clone(),
     );
     tokio::select! {
         served = accept(socket, shared.lobby.clone(), agents) => {

@@ -14,12 +14,15 @@ use hyper::body::Incoming;
 use tokio::time::{Sleep, sleep_until};
 
 use super::{
-    Error,
+    Egress, Error,
     decode::{DecodeError, Decoder},
     exchange::Live,
-    pool::{Key, Pool},
+    pool::Key,
 };
-use crate::deadline::Deadline;
+use crate::{
+    deadline::Deadline,
+    memory::{Full, Reservation},
+};
 
 /// The most bytes gathered into one piece.
 const MAX_BATCH: usize = 256 * 1024;
@@ -28,6 +31,7 @@ const OPEN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A body and the connection it comes from. Dropped before its end, it closes the connection.
 pub struct Body {
+    egress: Egress,
     incoming: Incoming,
     live: Option<Box<Live>>,
     home: Option<Home>,
@@ -35,6 +39,7 @@ pub struct Body {
     bounds: Bounds,
     /// Bytes off the wire, and bytes after decoding.
     read: (usize, usize),
+    held: Reservation,
     timer: Option<Pin<Box<Sleep>>>,
     waiting: bool,
     state: State,
@@ -42,7 +47,6 @@ pub struct Body {
 
 /// Where the connection goes once the body has ended.
 pub(super) struct Home {
-    pub(super) pool: Pool,
     pub(super) key: Key,
     pub(super) keep: Duration,
 }
@@ -64,6 +68,7 @@ enum State {
 
 impl Body {
     pub(super) fn new(
+        egress: Egress,
         incoming: Incoming,
         live: Box<Live>,
         home: Home,
@@ -71,12 +76,14 @@ impl Body {
         bounds: Bounds,
     ) -> Self {
         Self {
+            egress,
             incoming,
             live: Some(live),
             home: Some(home),
             decoder,
             bounds,
             read: (0, 0),
+            held: Reservation::default(),
             timer: None,
             waiting: false,
             state: State::Open,
@@ -97,21 +104,41 @@ impl Body {
     ///
     /// # Errors
     ///
-    /// As [`Body::next_ready`].
+    /// As [`Body::next_ready`], and [`Error::Overloaded`].
     pub async fn collect(mut self, cap: usize) -> Result<Bytes, Error> {
         self.bounds.bytes = self.bounds.bytes.min(cap);
         let Some(first) = self.next_ready().await? else {
             return Ok(Bytes::new());
         };
+        self.hold(first.len())?;
         let Some(second) = self.next_ready().await? else {
-            return Ok(first);
+            return Ok(self.held.attach(first));
         };
+        self.hold(second.len())?;
         let mut whole = BytesMut::from(first);
         whole.extend_from_slice(&second);
         while let Some(more) = self.next_ready().await? {
+            self.hold(more.len())?;
             whole.extend_from_slice(&more);
         }
-        Ok(whole.freeze())
+        Ok(self.held.attach(whole.freeze()))
+    }
+
+    /// Counts `bytes` more that its reader keeps of it, until the body is dropped or they are released.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Overloaded`] where all answers together hold as much as they may.
+    pub fn hold(&mut self, bytes: usize) -> Result<(), Error> {
+        let held = self.held.grow(bytes, &self.egress.0.memory);
+        held.map_err(|Full| Error::Overloaded {
+            host: self.bounds.host.clone(),
+        })
+    }
+
+    /// Says that its reader keeps no more than `bytes` of it.
+    pub fn release_to(&mut self, bytes: usize) {
+        self.held.shrink_to(bytes);
     }
 
     /// The same as a stream that no single call owns: neither its length nor a silence ends it, only the deadline.
@@ -121,6 +148,11 @@ impl Body {
         self.bounds.bytes = usize::MAX;
         self.bounds.idle = OPEN;
         self
+    }
+
+    /// The same bytes, which take along what its reader holds of it.
+    pub fn attach(&mut self, bytes: Bytes) -> Bytes {
+        std::mem::take(&mut self.held).attach(bytes)
     }
 
     /// Whether everything was read.
@@ -247,7 +279,7 @@ impl Body {
         if let (Some(mut live), Some(home)) = (self.live.take(), self.home.take())
             && live.reusable(context)
         {
-            home.pool.park(home.key, live, home.keep);
+            self.egress.0.pool.park(home.key, live, home.keep);
         }
     }
 

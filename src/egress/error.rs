@@ -96,6 +96,12 @@ pub enum Error {
         /// The cap, in decoded bytes.
         limit: usize,
     },
+    /// Nothing is left of the memory that all answers share.
+    #[error("the call was made, but there is no room for the answer of `{host}`")]
+    Overloaded {
+        /// The host.
+        host: Arc<str>,
+    },
     /// The answer comes in a coding that is not decoded here.
     #[error("`{host}` answered in the coding `{coding}`, expected gzip, br, zstd or none")]
     Coding {
@@ -139,6 +145,7 @@ impl Error {
             Self::CallTimeout { .. } => Code::CallTimeout,
             Self::ResponseHead { .. } | Self::Upgrade { .. } => Code::ResponseHeadInvalid,
             Self::TooLarge { .. } => Code::ResponseTooLarge,
+            Self::Overloaded { .. } => Code::AnswersOverloaded,
             Self::Coding { .. } | Self::Undecodable { .. } => Code::ResponseEncoding,
             Self::Lost { .. } => Code::ConnectionLost,
         }

@@ -167,11 +167,12 @@ pub(super) fn find_session(
 }
 
 /// Failures after which the server may still be at work.
-const GIVEN_UP: [Code; 6] = [
+const GIVEN_UP: [Code; 7] = [
     Code::FirstByteTimeout,
     Code::IdleTimeout,
     Code::CallTimeout,
     Code::ResponseTooLarge,
+    Code::AnswersOverloaded,
     Code::UpstreamEventTooLarge,
     Code::UpstreamMalformed,
 ];

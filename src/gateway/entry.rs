@@ -13,6 +13,9 @@ use crate::{
     upstream::{Answer, Answered, Error, Message},
 };
 
+/// What ends a request that was let through, though the server is not at fault.
+const UNFINISHED: [Code; 2] = [Code::Cancelled, Code::AnswersOverloaded];
+
 /// A request's record while the request lasts. Dropped unclosed, it says that the caller went away.
 pub(super) struct Entry {
     gateway: Gateway,
@@ -51,7 +54,7 @@ impl Ending {
     pub(super) fn without(refusal: &Refusal) -> Self {
         Self {
             code: Some(refusal.code),
-            refused: refusal.code.fault() != Fault::Upstream && refusal.code != Code::Cancelled,
+            refused: refusal.code.fault() != Fault::Upstream && !UNFINISHED.contains(&refusal.code),
             ..Self::default()
         }
     }

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     gateway::{Ask, Gateway, ReplyBody},
     identity::{Caller, Identity},
+    memory::Memory,
     policy::Snapshot,
     refusal::{Code, Refusal},
 };
@@ -53,6 +54,7 @@ struct Shared {
     identity: Identity,
     terms: Arc<ArcSwap<Terms>>,
     recorder: Recorder,
+    bodies: Memory,
 }
 
 /// What a reload may change; each request is judged by the terms that held when its head was read.
@@ -69,17 +71,19 @@ pub struct Terms {
 }
 
 impl<D> Agents<D> {
-    /// A listener in front of `door`.
+    /// A listener in front of `door`; the bodies of all requests draw on `bodies`.
     pub fn new(
         door: D,
         identity: Identity,
         terms: Arc<ArcSwap<Terms>>,
         recorder: Recorder,
+        bodies: Memory,
     ) -> Self {
         let shared = Shared {
             identity,
             terms,
             recorder,
+            bodies,
         };
         Self {
             door,
@@ -132,7 +136,12 @@ impl<D: Door> Agents<D> {
             Ok(entered) => entered,
             Err(refusal) => return visit.refuse(&head, body, &refusal, known).await,
         };
-        match body::read(body, terms.request_bytes, terms.body).await {
+        let bounds = body::Bounds {
+            bytes: terms.request_bytes,
+            within: terms.body,
+            together: &self.shared.bodies,
+        };
+        match body::read(body, &bounds).await {
             Ok(body) => {
                 let ask = Ask {
                     caller,

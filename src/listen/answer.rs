@@ -98,6 +98,10 @@ pub(super) fn refusal<B>(refusal: &Refusal, allow: &'static str) -> Response<Ans
         Code::MethodNotAllowed => {
             headers.insert(header::ALLOW, HeaderValue::from_static(allow));
         }
+        // As who finds no seat is told.
+        Code::Overloaded => {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
         _ => {}
     }
     answer

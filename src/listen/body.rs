@@ -9,34 +9,49 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use crate::refusal::{Code, Refusal};
+use crate::{
+    memory::{Full, Memory, Reservation},
+    refusal::{Code, Refusal},
+};
 
 /// How much of a refused body is taken in, and for how long, so that its sender gets to read the answer.
 const DISCARD_BYTES: usize = 4 * 1024 * 1024;
 const DISCARD: Duration = Duration::from_secs(1);
 
+/// What a body may take.
+pub(super) struct Bounds<'a> {
+    /// Its bytes.
+    pub(super) bytes: usize,
+    /// The time until it has come whole.
+    pub(super) within: Duration,
+    /// What all bodies hold together. Only bytes that have come count: those that are announced cost their sender nothing.
+    pub(super) together: &'a Memory,
+}
+
 /// Reads the whole body.
 ///
 /// # Errors
 ///
-/// A body that is announced or found to be larger than the bound, that takes too long, or that ends early. The second
-/// value is what was not read.
+/// A body that is announced or found to be larger than the bound, that takes too long, that ends early, or that all
+/// bodies together leave no room for. The second value is what was not read.
 pub(super) async fn read(
     mut body: Incoming,
-    cap: usize,
-    within: Duration,
+    bounds: &Bounds<'_>,
 ) -> Result<Bytes, (Refusal, Incoming)> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    if body.size_hint().lower() > u64::try_from(cap).unwrap_or(u64::MAX) {
-        return Err((too_large(cap), body));
+    if body.size_hint().lower() > u64::try_from(bounds.bytes).unwrap_or(u64::MAX) {
+        return Err((too_large(bounds.bytes), body));
     }
-    match timeout(within, collect(&mut body, cap)).await {
+    match timeout(bounds.within, collect(&mut body, bounds)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(refusal)) => Err((refusal, body)),
         Err(_) => {
-            let public = format!("the body did not arrive within {} s", within.as_secs());
+            let public = format!(
+                "the body did not arrive within {} s",
+                bounds.within.as_secs()
+            );
             Err((Refusal::new(Code::SlowBody, public), body))
         }
     }
@@ -66,23 +81,27 @@ pub(super) async fn discard(mut body: Incoming, headers: &HeaderMap) -> bool {
     timeout(DISCARD, whole).await.unwrap_or(false)
 }
 
-async fn collect(body: &mut Incoming, cap: usize) -> Result<Bytes, Refusal> {
+async fn collect(body: &mut Incoming, bounds: &Bounds<'_>) -> Result<Bytes, Refusal> {
+    let mut held = Reservation::default();
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| broken(&error))?;
         let Ok(piece) = frame.into_data() else {
             continue;
         };
-        if whole.len() + piece.len() > cap {
-            return Err(too_large(cap));
+        if whole.len() + piece.len() > bounds.bytes {
+            return Err(too_large(bounds.bytes));
         }
+        held.grow(piece.len(), bounds.together).map_err(|Full| {
+            Refusal::new(Code::Overloaded, "too many large requests are on their way")
+        })?;
         // The usual body is one piece, and is not copied.
         if whole.is_empty() && body.is_end_stream() {
-            return Ok(piece);
+            return Ok(held.attach(piece));
         }
         whole.extend_from_slice(&piece);
     }
-    Ok(whole.freeze())
+    Ok(held.attach(whole.freeze()))
 }
 
 fn too_large(cap: usize) -> Refusal {

@@ -20,6 +20,8 @@ pub struct Limits {
 impl Limits {
     /// Bytes of a request head, request line included.
     pub const HEAD_BYTES: usize = 64 * 1024;
+    /// Bytes of all request bodies that are read or not yet answered, over all workers.
+    pub const BODIES: usize = 64 * 1024 * 1024;
     /// How long a whole request body may take.
     pub const BODY: Duration = Duration::from_secs(30);
 }

@@ -93,6 +93,11 @@ impl Parser {
         Ok(None)
     }
 
+    /// Bytes of the event that has begun and not ended.
+    pub fn pending(&self) -> usize {
+        self.size + self.carry.len()
+    }
+
     /// The last `retry`, in milliseconds: how long a client waits before it connects again.
     pub fn retry(&self) -> Option<u64> {
         self.retry

@@ -114,6 +114,7 @@ codes! {
     ResponseHeadInvalid "egress.response_head_invalid" Upstream 200 Tool, "the server's answer is not valid HTTP; ask its operator";
     ResponseTooLarge "egress.response_too_large" Upstream 200 Tool, "ask for less at once";
     ResponseEncoding "egress.response_encoding" Upstream 200 Tool, "the server's answer cannot be decoded; ask its operator";
+    AnswersOverloaded "egress.overloaded" Internal 200 Tool, "try again when fewer large answers are on their way";
     ConnectionLost "egress.connection_lost" Upstream 200 Tool, "the connection broke; whether the call took effect is not known";
 
     UpstreamStatus "upstream.status" Upstream 200 Tool, "the server refused the request; ask its operator";

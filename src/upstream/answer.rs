@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode, header};
 
 use super::{Error, Messages};
 use crate::{
-    egress::Inbound,
+    egress::{Body, Inbound},
     mcp::{Envelope, Kind, envelope::splice, tools::Page},
     policy::Permit,
     refusal::Refusal,
@@ -114,6 +114,12 @@ impl Message {
         })
     }
 
+    /// The same, counted as long as it lives: it outlives the stream that it came on.
+    pub(super) fn taken_from(mut self, body: &mut Body) -> Self {
+        self.bytes = body.attach(self.bytes);
+        self
+    }
+
     /// The JSON text under the caller's id, in pieces that follow one another.
     pub fn with_id(&self, id: &Bytes) -> [Bytes; 3] {
         match &self.id {
@@ -143,7 +149,10 @@ impl Message {
             .map(|edit| (edit.place.clone(), edit.text.as_bytes()));
         let mut all: Vec<_> = own.into_iter().chain(edits).collect();
         all.sort_by_key(|(place, _)| place.start);
-        splice(&self.bytes, &all).into()
+        Bytes::from_owner(Edited {
+            text: splice(&self.bytes, &all),
+            _counted: self.bytes.clone(),
+        })
     }
 
     /// Where a part that was borrowed from [`Message::result`] stands in the whole text.
@@ -194,6 +203,18 @@ impl Message {
         head.extend_from_slice(id);
         head.extend_from_slice(br#","error":"#);
         [head.into(), error, Bytes::from_static(b"}")]
+    }
+}
+
+/// A text that counts as long as the one it was made of.
+struct Edited {
+    text: Vec<u8>,
+    _counted: Bytes,
+}
+
+impl AsRef<[u8]> for Edited {
+    fn as_ref(&self) -> &[u8] {
+        &self.text
     }
 }
 

@@ -33,7 +33,8 @@ pub enum Item {
     Answer(Message),
 }
 
-/// The messages of one stream, in order.
+/// The messages of one stream, in order. What it holds counts until more is asked for: by then its caller's client has
+/// taken what came before.
 pub struct Messages {
     permit: Permit,
     body: egress::Body,
@@ -72,15 +73,13 @@ impl Messages {
             if self.done {
                 return Ok(false);
             }
+            // What was taken is with the caller by now.
+            self.body.release_to(self.parser.pending());
             let chunk = self
                 .body
                 .next_ready()
                 .await
-                .map_err(|source| Error::Egress {
-                    server: self.server(),
-                    source,
-                    destination: None,
-                })?;
+                .map_err(|source| self.egress_error(source))?;
             let Some(chunk) = chunk else {
                 self.done = true;
                 if self.awaited.is_some() {
@@ -116,7 +115,7 @@ impl Messages {
         while self.wait().await? {
             while let Some(item) = self.take() {
                 if let Item::Answer(message) = item {
-                    return Ok(message);
+                    return Ok(message.taken_from(&mut self.body));
                 }
             }
         }
@@ -126,6 +125,8 @@ impl Messages {
     }
 
     fn read(&mut self, chunk: Bytes) -> Result<(), Error> {
+        let held = self.body.hold(chunk.len());
+        held.map_err(|source| self.egress_error(source))?;
         self.parser.push(chunk);
         while let Some(event) = self.parser.next_event().map_err(|_| self.too_large())? {
             // An event without data primes a stream that could be resumed, which is not offered.
@@ -178,6 +179,14 @@ impl Messages {
         self.done = matches!(item, Item::Answer(_));
         self.ready.push_back(item);
         Ok(())
+    }
+
+    fn egress_error(&self, source: egress::Error) -> Error {
+        Error::Egress {
+            server: self.server(),
+            source,
+            destination: None,
+        }
     }
 
     fn too_large(&self) -> Error {

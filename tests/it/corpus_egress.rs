@@ -15,7 +15,7 @@ use tollgate::{
 
 use self::case::{Case, Response};
 use crate::{
-    egress::{no_roots, send},
+    egress::{ample, no_roots, send},
     support::{
         certs::Authority,
         dialer::{Behaviour, RecordingDialer, TableResolver},
@@ -116,7 +116,13 @@ fn way_out(
         .collect();
     let dialer = RecordingDialer::with(Behaviour::Leads(upstream.address), &refusing);
     (
-        Egress::new(resolver, dialer.clone(), no_roots(), Arc::default()),
+        Egress::new(
+            resolver,
+            dialer.clone(),
+            no_roots(),
+            ample(),
+            Arc::default(),
+        ),
         dialer,
     )
 }

@@ -16,6 +16,7 @@ use rustls::RootCertStore;
 use tollgate::{
     deadline::Deadline,
     egress::{Effect, Egress, Error, Failed, Inbound, Outbound, Tls},
+    memory::Memory,
     policy::Permit,
     refusal::Code,
 };
@@ -34,13 +35,24 @@ fn way_out(upstream: &Upstream) -> (Egress, Arc<RecordingDialer>) {
     let dialer = RecordingDialer::to(upstream.address);
     let resolver = TableResolver::of(&[("api.test", &["1.1.1.1"])]);
     (
-        Egress::new(resolver, dialer.clone(), no_roots(), Arc::default()),
+        Egress::new(
+            resolver,
+            dialer.clone(),
+            no_roots(),
+            ample(),
+            Arc::default(),
+        ),
         dialer,
     )
 }
 
 pub(crate) fn no_roots() -> Tls {
     Tls::with_roots(RootCertStore::empty())
+}
+
+/// Memory that no test uses up.
+pub(crate) fn ample() -> Memory {
+    Memory::new(Egress::ANSWERS)
 }
 
 fn permit() -> Permit {

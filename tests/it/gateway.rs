@@ -13,6 +13,7 @@ mod input;
 mod late;
 mod listening;
 mod lists;
+mod memory;
 mod names;
 mod odd;
 mod reload;

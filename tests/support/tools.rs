@@ -340,7 +340,7 @@ fn fill(bytes: &[u8], seen: &Seen) -> Vec<u8> {
     let id = seen.json["id"].to_string();
     let mut out = Vec::with_capacity(bytes.len() + 16);
     let mut rest = bytes;
-    while let Some(at) = rest.windows(3).position(|window| window == b"$ID") {
+    while let Some(at) = memchr::memmem::find(rest, b"$ID") {
         out.extend_from_slice(&rest[..at]);
         out.extend_from_slice(id.as_bytes());
         rest = &rest[at + 3..];

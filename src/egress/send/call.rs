@@ -188,7 +188,6 @@ impl Call<'_> {
             head.headers.remove(CONTENT_LENGTH);
         }
         let home = Home {
-            pool: self.egress.0.pool.clone(),
             key,
             keep: keep_for(&head.headers),
         };
@@ -201,7 +200,7 @@ impl Call<'_> {
         Ok((
             head.status,
             head.headers,
-            Body::new(incoming, live, home, decoder, bounds),
+            Body::new(self.egress.clone(), incoming, live, home, decoder, bounds),
         ))
     }
 

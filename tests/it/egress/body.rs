@@ -4,8 +4,18 @@ use std::io::Write as _;
 
 use flate2::{Compression, write::GzEncoder};
 
-use super::{fetch, permit, send, way_out};
-use crate::support::{permit::Maker, upstream::Upstream};
+use bytes::Bytes;
+use tollgate::{
+    egress::{Egress, Error},
+    memory::Memory,
+};
+
+use super::{fetch, no_roots, permit, send, way_out};
+use crate::support::{
+    dialer::{RecordingDialer, TableResolver},
+    permit::Maker,
+    upstream::Upstream,
+};
 
 fn encoded(coding: &str, body: &[u8]) -> Vec<u8> {
     let mut answer = format!(
@@ -170,4 +180,59 @@ async fn the_lower_of_both_caps_holds() {
         fetch(&egress, &maker.permit()).await.unwrap(),
         "hello world"
     );
+}
+
+/// A way out whose answers share 150,000 bytes, before a server whose answers have 100,000.
+async fn narrow() -> (Egress, Upstream) {
+    let head = "HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n";
+    let upstream = Upstream::always(format!("{head}{}", "x".repeat(100_000))).await;
+    let egress = Egress::new(
+        TableResolver::of(&[("api.test", &["1.1.1.1"])]),
+        RecordingDialer::to(upstream.address),
+        no_roots(),
+        Memory::new(150_000),
+        std::sync::Arc::default(),
+    );
+    (egress, upstream)
+}
+
+async fn whole(egress: &Egress) -> Result<Bytes, Error> {
+    let mut maker = Maker::new("http://api.test/mcp");
+    maker.limits.response_bytes = 100_000;
+    let inbound = send(egress, &maker.permit()).await.unwrap();
+    inbound.body.collect(usize::MAX).await
+}
+
+#[tokio::test]
+async fn an_answer_counts_until_its_last_slice_is_dropped() {
+    let (egress, _upstream) = narrow().await;
+    let first = whole(&egress).await.unwrap();
+    assert_eq!(first.len(), 100_000);
+    let end = first.slice(99_999..);
+    drop(first);
+    let error = whole(&egress).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "egress.overloaded");
+    assert_eq!(
+        error.to_string(),
+        "the call was made, but there is no room for the answer of `api.test`"
+    );
+    assert_eq!(end, "x");
+    drop(end);
+    assert_eq!(whole(&egress).await.unwrap().len(), 100_000);
+}
+
+#[tokio::test]
+async fn what_a_reader_holds_of_a_body_counts_with_it() {
+    let (egress, _upstream) = narrow().await;
+    let mut maker = Maker::new("http://api.test/mcp");
+    maker.limits.response_bytes = 100_000;
+    let mut body = send(&egress, &maker.permit()).await.unwrap().body;
+    body.hold(100_000).unwrap();
+    assert_eq!(
+        body.hold(100_000).unwrap_err().code().as_str(),
+        "egress.overloaded"
+    );
+    assert!(whole(&egress).await.is_err());
+    body.release_to(20_000);
+    assert!(whole(&egress).await.is_ok());
 }

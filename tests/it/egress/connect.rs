@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tollgate::egress::{Egress, TcpDialer};
 
-use super::{OK, fetch, no_roots, send};
+use super::{OK, ample, fetch, no_roots, send};
 use crate::support::{
     dialer::{Behaviour, RecordingDialer, TableResolver},
     permit::Maker,
@@ -15,7 +15,13 @@ fn with(behaviour: &[(&str, Behaviour)], otherwise: Behaviour) -> (Egress, Arc<R
     let resolver = TableResolver::of(&[("api.test", &["1.1.1.1", "9.9.9.9", "8.8.8.8"])]);
     let dialer = RecordingDialer::with(otherwise, behaviour);
     (
-        Egress::new(resolver, dialer.clone(), no_roots(), Arc::default()),
+        Egress::new(
+            resolver,
+            dialer.clone(),
+            no_roots(),
+            ample(),
+            Arc::default(),
+        ),
         dialer,
     )
 }
@@ -27,6 +33,7 @@ async fn the_real_dialer_reaches_a_granted_loopback_address() {
         TableResolver::of(&[]),
         Arc::new(TcpDialer),
         no_roots(),
+        ample(),
         Arc::default(),
     );
     let url = format!("http://{}/mcp?x=1", upstream.address);
@@ -56,6 +63,7 @@ async fn without_a_grant_loopback_is_never_dialled() {
         TableResolver::of(&[]),
         Arc::new(TcpDialer),
         no_roots(),
+        ample(),
         Arc::default(),
     );
     let permit = Maker::new(&format!("http://{}/mcp", upstream.address)).permit();

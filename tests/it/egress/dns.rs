@@ -11,7 +11,7 @@ use tollgate::{
     },
 };
 
-use super::{OK, no_roots, send};
+use super::{OK, ample, no_roots, send};
 use crate::support::{
     dialer::RecordingDialer,
     nameserver::{NameServer, Question, Reply},
@@ -342,7 +342,13 @@ async fn a_rebound_name_is_judged_anew() {
     let upstream = Upstream::always(OK).await;
     let dialer = RecordingDialer::to(upstream.address);
     let resolver = Arc::new(dns(&server, Patience::default()));
-    let egress = Egress::new(resolver, dialer.clone(), no_roots(), Arc::default());
+    let egress = Egress::new(
+        resolver,
+        dialer.clone(),
+        no_roots(),
+        ample(),
+        Arc::default(),
+    );
     let permit = Maker::new("http://api.test/mcp").permit();
     send(&egress, &permit)
         .await

@@ -7,7 +7,7 @@ use std::{
 
 use tollgate::{egress::Egress, policy::Trust};
 
-use super::{OK, fetch, no_roots, permit, send, way_out};
+use super::{OK, ample, fetch, no_roots, permit, send, way_out};
 use crate::support::{
     certs::Authority,
     dialer::{RecordingDialer, TableResolver},
@@ -109,7 +109,13 @@ async fn a_new_answer_is_judged_anew_and_leaves_the_old_connection_alone() {
     let resolver = TableResolver::of(&[("api.test", &["1.1.1.1"])]);
     resolver.then("api.test", &["9.9.9.9"]);
     resolver.then("api.test", &["1.1.1.1", "10.0.0.1"]);
-    let egress = Egress::new(resolver, dialer.clone(), no_roots(), Arc::default());
+    let egress = Egress::new(
+        resolver,
+        dialer.clone(),
+        no_roots(),
+        ample(),
+        Arc::default(),
+    );
     fetch(&egress, &permit()).await.unwrap();
     fetch(&egress, &permit()).await.unwrap();
     assert_eq!(dialer.dialled(), ["1.1.1.1:80", "9.9.9.9:80"]);

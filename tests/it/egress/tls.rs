@@ -6,7 +6,7 @@ use tollgate::{
     policy::Trust,
 };
 
-use super::{OK, fetch, no_roots, send, way_out};
+use super::{OK, ample, fetch, no_roots, send, way_out};
 use crate::support::{
     certs::Authority,
     dialer::{RecordingDialer, TableResolver},
@@ -56,6 +56,7 @@ async fn the_machines_roots_are_trusted_without_extra_ones() {
         TableResolver::of(&[("api.test", &["1.1.1.1"])]),
         RecordingDialer::to(upstream.address),
         Tls::with_roots(roots),
+        ample(),
         std::sync::Arc::default(),
     );
     let permit = Maker::new("https://api.test/mcp").permit();

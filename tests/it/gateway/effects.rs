@@ -56,6 +56,9 @@ async fn the_intent_is_on_disk_before_the_server_sees_a_byte() {
         assert_eq!(pair[0]["request_id"], pair[1]["request_id"]);
         assert_ne!(pair[0]["id"], pair[1]["id"]);
         assert_eq!(pair[1]["target"]["host"], "127.0.0.1");
+        // An outcome's time is when it ended, not when the request came.
+        let [began, ended] = [0, 1].map(|at| pair[at]["time"].as_str().unwrap());
+        assert!(began < ended, "{began} {ended}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::listen::Limits;
+use tollgate::{listen::Limits, memory::Memory};
 
 use super::front::{Front, HEAD, Plan};
 
@@ -52,6 +52,44 @@ async fn a_body_found_too_large_is_refused_and_the_connection_goes_on() {
     assert!(client.answer().await.starts_with("HTTP/1.1 200 OK\r\n"));
     drop(client);
     assert_eq!(front.only_record().await["code"], "listen.body_too_large");
+}
+
+/// A request that is being answered keeps its body; what is small needs no room.
+#[tokio::test]
+async fn bodies_that_find_no_room_beside_others_are_refused() {
+    let front = Front::with(Plan {
+        request_bytes: 100_000,
+        bodies: Memory::new(150_000),
+        ..Plan::default()
+    });
+    let ask = |server: &str, length: usize| {
+        let head = HEAD.replace("demo", server);
+        let body = "x".repeat(length);
+        format!("{head}connection: close\r\ncontent-length: {length}\r\n\r\n{body}")
+    };
+    let mut first = front.connect().await;
+    first.send(&ask("wait", 100_000)).await;
+    front.stand.entered.notified().await;
+    let refused = front.exchange(&ask("demo", 100_000)).await;
+    assert!(
+        refused.starts_with("HTTP/1.1 503 Service Unavailable\r\n"),
+        "{refused}"
+    );
+    assert!(refused.contains("\r\nretry-after: 1\r\n"), "{refused}");
+    assert!(refused.ends_with(
+        r#"{"error":{"code":"listen.overloaded","message":"too many large requests are on their way","remedy":"try again later, and reuse open connections"}}"#
+    ));
+    for length in [16_384, 80_000] {
+        let answer = front.exchange(&ask("demo", length)).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    }
+    front.stand.go_on.notify_one();
+    assert!(first.rest().await.starts_with("HTTP/1.1 200 OK\r\n"));
+    let answer = front.exchange(&ask("demo", 100_000)).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    let record = front.only_record().await;
+    assert_eq!(record["code"], "listen.overloaded");
+    assert_eq!(record["user"], "alice");
 }
 
 #[tokio::test]

@@ -31,6 +31,7 @@ use tollgate::{
     gateway::Ask,
     identity::Identity,
     listen::{Agents, Bound, Door, Limits, Lobby, Origins, Recorder, Terms, Tls, accept},
+    memory::Memory,
     policy::{Key, Snapshot},
     subject::Scopes,
     telemetry::Metrics,
@@ -93,6 +94,8 @@ pub(crate) struct Plan {
     pub(crate) tls: Option<Tls>,
     pub(crate) limits: Limits,
     pub(crate) body: Duration,
+    pub(crate) request_bytes: usize,
+    pub(crate) bodies: Memory,
 }
 
 impl Default for Plan {
@@ -103,6 +106,8 @@ impl Default for Plan {
             tls: None,
             limits: Limits::default(),
             body: Limits::BODY,
+            request_bytes: 1024,
+            bodies: Memory::new(Limits::BODIES),
         }
     }
 }
@@ -133,11 +138,18 @@ impl Front {
         let terms = Arc::new(ArcSwap::from_pointee(terms(
             policy(1, &["tg_alice"]),
             plan.body,
+            plan.request_bytes,
         )));
         let drain = CancellationToken::new();
         let stand = Stand::default();
         let recorder = Recorder::new(journal.clone(), clock, metrics.clone());
-        let agents = Agents::new(stand.clone(), plan.identity, terms.clone(), recorder);
+        let agents = Agents::new(
+            stand.clone(),
+            plan.identity,
+            terms.clone(),
+            recorder,
+            plan.bodies,
+        );
         let lobby = Lobby::new(plan.limits, plan.tls, metrics.clone(), drain.clone());
         let mut bound = Bound::new(&plan.endpoint, 1).expect("a free address");
         let socket = bound.sockets.pop().expect("one socket");
@@ -156,7 +168,8 @@ impl Front {
     }
 
     pub(crate) fn swap(&self, policy: Snapshot) {
-        self.terms.store(Arc::new(terms(policy, Limits::BODY)));
+        self.terms
+            .store(Arc::new(terms(policy, Limits::BODY, 1024)));
     }
 
     pub(crate) fn metrics(&self) -> String {
@@ -212,11 +225,11 @@ impl Front {
     }
 }
 
-fn terms(policy: Snapshot, body: Duration) -> Terms {
+fn terms(policy: Snapshot, body: Duration, request_bytes: usize) -> Terms {
     Terms {
         policy: Arc::new(policy),
         origins: Origins::new(None, vec!["https://app.example.com".into()], false),
-        request_bytes: 1024,
+        request_bytes,
         body,
     }
 }
