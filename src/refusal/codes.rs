@@ -57,7 +57,7 @@ codes! {
     NotFound "listen.not_found" Caller 404 Http, "use /mcp/NAME with the name of a server";
     MethodNotAllowed "listen.method_not_allowed" Caller 405 Http, "use POST; GET and DELETE serve sessions of the older protocol";
     Overloaded "listen.overloaded" Internal 503 Http, "try again later, and reuse open connections";
-    ListenFailed "listen.failed" Internal 503 Http, "let the operator correct the [listen] table";
+    ListenFailed "listen.failed" Internal 503 Http, "let the operator correct the listen table";
     StartFailed "app.start_failed" Internal 503 Http, "let the operator read the message and correct what it names";
     PolicyRejected "app.policy_rejected" Policy 503 Http, "run `tollgate check`; the policy before stays in force";
     Draining "listen.draining" Internal 503 Http, "try again; this process is shutting down";
