@@ -18,6 +18,7 @@ mod relay;
 mod reply;
 mod session;
 mod tell;
+mod whole;
 
 use std::sync::Arc;
 

@@ -64,8 +64,8 @@ pub struct Request<'a> {
 
 /// What came back, and from where.
 pub struct Answered {
-    /// The answer.
-    pub answer: Answer,
+    /// The answer, or why what came is none.
+    pub answer: Result<Answer, Error>,
     /// Where it came from.
     pub destination: Destination,
 }
@@ -96,11 +96,27 @@ impl Upstream {
         self.exchange(request).await
     }
 
+    /// Asks for an answer that is looked at before it goes on: whatever form it comes in, it is waited for.
+    pub async fn ask_whole(
+        &self,
+        request: Request<'_>,
+    ) -> Result<(Result<Message, Error>, Destination), Error> {
+        let Answered {
+            answer,
+            destination,
+        } = self.ask(request).await?;
+        let message = match answer {
+            Ok(answer) => answer.whole().await,
+            Err(error) => Err(error),
+        };
+        Ok((message, destination))
+    }
+
     async fn exchange(&self, request: Request<'_>) -> Result<Answered, Error> {
         let Request { permit, id, .. } = request;
         let inbound = self.post(request).await?;
         let destination = inbound.destination.clone();
-        let answer = answer::read(permit, id, inbound).await?;
+        let answer = answer::read(permit, id, inbound).await;
         Ok(Answered {
             answer,
             destination,

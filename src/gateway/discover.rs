@@ -3,10 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Asked, Entry, Finding, Gateway, own};
+use super::{Asked, Entry, Finding, Gateway, own, whole};
 use crate::{
-    deadline::Deadline,
-    egress::Effect,
     mcp::Revision,
     policy::Permit,
     refusal::Refusal,
@@ -20,16 +18,8 @@ pub(super) async fn discover(
     permit: &Permit,
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
-    entry.admit_read()?;
-    let deadline = Deadline::after(permit.server().limits.call);
-    let ticket = asked.ticket(gateway)?;
-    let request = asked.request(permit, &ticket, &Effect::Read, deadline);
-    let answered = gateway.upstream.ask(request).await;
-    match entry.forwarded(gateway, permit, ticket, answered)? {
-        Finding::Message(message) => cut(permit, message),
-        Finding::Stream(mut messages, _) => cut(permit, messages.only_answer().await?),
-        other => Ok(other),
-    }
+    let message = whole::answer(gateway, asked, permit, entry).await?;
+    cut(permit, message)
 }
 
 #[derive(Deserialize)]

@@ -129,7 +129,7 @@ impl Entry {
         Ok(recorded)
     }
 
-    /// Notes what came of a forwarded request. One that was given up is cancelled at the server too.
+    /// Notes what came of a forwarded call.
     pub(super) fn forwarded(
         &mut self,
         gateway: &Gateway,
@@ -137,31 +137,38 @@ impl Entry {
         ticket: Ticket,
         answered: Result<Answered, Error>,
     ) -> Result<Finding, Refusal> {
-        match answered {
-            Ok(Answered {
-                answer,
-                destination,
-            }) => {
-                self.went_to(destination);
-                Ok(match answer {
-                    Answer::Whole(message) => Finding::Message(message),
-                    Answer::Stream(messages) => Finding::Stream(messages, ticket),
-                })
-            }
-            Err(mut error) => {
-                if let Error::Egress { destination, .. } = &mut error
-                    && let Some(destination) = destination.take()
-                {
-                    self.went_to(*destination);
-                }
-                let refusal = error.refusal();
-                ticket.abandon_after(gateway, permit, refusal.code);
-                Err(refusal)
-            }
+        let Answered {
+            answer,
+            destination,
+        } = answered.map_err(|error| self.failed(gateway, permit, &ticket, error))?;
+        self.went_to(destination);
+        match answer {
+            Ok(Answer::Whole(message)) => Ok(Finding::Message(message)),
+            Ok(Answer::Stream(messages)) => Ok(Finding::Stream(messages, ticket)),
+            Err(error) => Err(self.failed(gateway, permit, &ticket, error)),
         }
     }
 
-    fn went_to(&mut self, destination: Destination) {
+    /// Notes that a forwarded request failed. One that was given up is cancelled at the server too.
+    pub(super) fn failed(
+        &mut self,
+        gateway: &Gateway,
+        permit: &Permit,
+        ticket: &Ticket,
+        mut error: Error,
+    ) -> Refusal {
+        if let Error::Egress { destination, .. } = &mut error
+            && let Some(destination) = destination.take()
+        {
+            self.went_to(*destination);
+        }
+        let refusal = error.refusal();
+        ticket.abandon_after(gateway, permit, refusal.code);
+        refusal
+    }
+
+    /// Notes where the request went.
+    pub(super) fn went_to(&mut self, destination: Destination) {
         self.record.target = Some(RecordTarget {
             host: destination.host,
             port: destination.port,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Asked, Entry, Finding, Gateway, own};
+use super::{Asked, Entry, Finding, Gateway, own, whole};
 use crate::{
     catalog::MAX_TOOLS,
     deadline::Deadline,
     egress::Effect,
     policy::Permit,
     refusal::{Code, Refusal},
-    upstream::{Answer, Edit, Error, Message, Request},
+    upstream::{Edit, Error, Message, Request},
 };
 
 /// Pages of one list at most.
@@ -25,16 +25,8 @@ pub(super) async fn list(
     permit: &Permit,
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
-    entry.admit_read()?;
-    let deadline = Deadline::after(permit.server().limits.call);
-    let ticket = asked.ticket(gateway)?;
-    let request = asked.request(permit, &ticket, &Effect::Read, deadline);
-    let answered = ticket.unless_stopped(gateway.upstream.ask(request)).await;
-    match entry.forwarded(gateway, permit, ticket, answered)? {
-        Finding::Message(message) => offer(gateway, permit, message),
-        Finding::Stream(mut messages, _) => offer(gateway, permit, messages.only_answer().await?),
-        other => Ok(other),
-    }
+    let message = whole::answer(gateway, asked, permit, entry).await?;
+    offer(gateway, permit, message)
 }
 
 /// Learns a page and takes hidden tools out of it; a page without any goes on byte for byte.
@@ -130,8 +122,6 @@ async fn read_one(
         effect: &Effect::Read,
         deadline,
     };
-    match gateway.upstream.ask(request).await?.answer {
-        Answer::Whole(message) => Ok(message),
-        Answer::Stream(mut messages) => Ok(messages.only_answer().await?),
-    }
+    let (message, _) = gateway.upstream.ask_whole(request).await?;
+    Ok(message?)
 }

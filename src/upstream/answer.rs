@@ -21,6 +21,16 @@ pub enum Answer {
     Stream(Box<Messages>),
 }
 
+impl Answer {
+    /// The answer itself, waited for; what a stream says before it is passed over.
+    pub(super) async fn whole(self) -> Result<Message, Error> {
+        match self {
+            Self::Whole(message) => Ok(message),
+            Self::Stream(mut messages) => messages.only_answer().await,
+        }
+    }
+}
+
 /// A response to the request that was asked.
 #[derive(Clone)]
 pub struct Message {

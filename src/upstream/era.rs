@@ -6,7 +6,7 @@ use dashmap::DashMap;
 use http::HeaderMap;
 use tokio::time::Instant;
 
-use super::{Answer, Error, Request, Upstream, Wire};
+use super::{Error, Request, Upstream, Wire};
 use crate::{
     deadline::Deadline,
     egress::Effect,
@@ -91,11 +91,9 @@ impl Upstream {
             effect: &Effect::Read,
             deadline,
         };
-        let message = match self.exchange(request).await {
-            Ok(answered) => match answered.answer {
-                Answer::Whole(message) => message,
-                Answer::Stream(mut messages) => messages.only_answer().await?,
-            },
+        let answered = self.exchange(request).await?;
+        let answer = match answered.answer {
+            Ok(answer) => answer,
             // A session server answers a request outside any session with a bare 4xx.
             Err(
                 Error::Status {
@@ -105,6 +103,7 @@ impl Upstream {
             ) => return Ok(false),
             Err(error) => return Err(error),
         };
+        let message = answer.whole().await?;
         Ok(match (message.error_code(), message.result()) {
             (Some(-32022..=-32020), _) => true,
             (Some(-32601), _) => message.status.as_u16() == 404,

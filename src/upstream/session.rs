@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 use tokio::sync::Semaphore;
 
-use super::{Answer, Error, Message, Upstream, answer, stream::Messages};
+use super::{Error, Message, Upstream, answer, stream::Messages};
 use crate::{
     deadline::Deadline,
     egress::Effect,
@@ -186,10 +186,8 @@ impl Upstream {
             .send(permit, Method::POST, headers, body, &Effect::Read, deadline)
             .await?;
         let session_id = session_id(permit, &inbound.headers)?;
-        match answer::read(permit, id, inbound).await? {
-            Answer::Whole(message) => Ok((session_id, message)),
-            Answer::Stream(mut messages) => Ok((session_id, messages.only_answer().await?)),
-        }
+        let message = answer::read(permit, id, inbound).await?.whole().await?;
+        Ok((session_id, message))
     }
 }
 

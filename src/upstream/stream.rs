@@ -111,7 +111,7 @@ impl Messages {
     }
 
     /// The answer, where nothing that comes before it is of interest.
-    pub async fn only_answer(&mut self) -> Result<Message, Error> {
+    pub(super) async fn only_answer(&mut self) -> Result<Message, Error> {
         while self.wait().await? {
             while let Some(item) = self.take() {
                 if let Item::Answer(message) = item {

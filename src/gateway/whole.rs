@@ -1,0 +1,26 @@
+//! Questions that have no effect, and whose answer is looked at before it goes on.
+
+use super::{Asked, Entry, Gateway};
+use crate::{
+    deadline::Deadline, egress::Effect, policy::Permit, refusal::Refusal, upstream::Message,
+};
+
+/// Asks what the caller asked, and waits for the whole answer.
+pub(super) async fn answer(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    entry: &mut Entry,
+) -> Result<Message, Refusal> {
+    entry.admit_read()?;
+    let deadline = Deadline::after(permit.server().limits.call);
+    let ticket = asked.ticket(gateway)?;
+    let request = asked.request(permit, &ticket, &Effect::Read, deadline);
+    let answered = ticket
+        .unless_stopped(gateway.upstream.ask_whole(request))
+        .await;
+    let (message, destination) =
+        answered.map_err(|error| entry.failed(gateway, permit, &ticket, error))?;
+    entry.went_to(destination);
+    message.map_err(|error| entry.failed(gateway, permit, &ticket, error))
+}
