@@ -67,7 +67,7 @@ fn refusals_for_a_model_are_tool_results_and_elsewhere_errors() {
         text(refused(Era::Modern, Some(Method::ToolsCall), &blocked)),
         (
             200,
-            r#"{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"egress.address_blocked: what \"happened\"; ask the operator; the reason says which setting would open it, if any does"}],"isError":true,"resultType":"complete"}}"#.into()
+            r#"{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"egress.address_blocked: what \"happened\"; show this to the operator"}],"isError":true,"resultType":"complete"}}"#.into()
         )
     );
     let (_, legacy) = text(refused(Era::Legacy, Some(Method::ToolsCall), &blocked));
