@@ -64,16 +64,17 @@ impl Reservation {
         Ok(())
     }
 
-    /// Gives back what is held beyond `bytes`.
-    pub fn shrink_to(&mut self, bytes: usize) {
-        if bytes >= self.bytes {
-            return;
-        }
-        let spare = units(self.bytes) - units(bytes);
-        if let Some(held) = &mut self.units {
-            drop(held.split(spare));
-        }
-        self.bytes = bytes;
+    /// Takes off what is held beyond `bytes`; dropped, it is given back.
+    #[must_use]
+    pub fn split_off(&mut self, bytes: usize) -> Self {
+        let kept = bytes.min(self.bytes);
+        let spare = units(self.bytes) - units(kept);
+        let off = Self {
+            bytes: self.bytes - kept,
+            units: self.units.as_mut().and_then(|held| held.split(spare)),
+        };
+        self.bytes = kept;
+        off
     }
 
     /// The same bytes; whatever is sliced from them keeps the whole reservation until it is dropped.
@@ -145,15 +146,17 @@ mod tests {
     }
 
     #[test]
-    fn shrinking_gives_back_what_is_over() {
+    fn what_is_split_off_is_held_until_it_is_dropped() {
         let memory = Memory::new(8 * 1024);
         let mut held = Reservation::default();
         held.grow(20 * 1024, &memory).unwrap();
-        held.shrink_to(30 * 1024);
+        drop(held.split_off(30 * 1024));
         assert_eq!(left(&memory), 4);
-        held.shrink_to(18 * 1024);
+        let off = held.split_off(18 * 1024);
+        assert_eq!(left(&memory), 4);
+        drop(off);
         assert_eq!(left(&memory), 6);
-        held.shrink_to(0);
+        drop(held.split_off(0));
         assert_eq!(left(&memory), 8);
         held.grow(16 * 1024, &memory).unwrap();
         assert_eq!(left(&memory), 8);

@@ -138,7 +138,7 @@ impl Body {
 
     /// Says that its reader keeps no more than `bytes` of it.
     pub fn release_to(&mut self, bytes: usize) {
-        self.held.shrink_to(bytes);
+        drop(self.held.split_off(bytes));
     }
 
     /// The same as a stream that no single call owns: neither its length nor a silence ends it, only the deadline.
@@ -150,9 +150,9 @@ impl Body {
         self
     }
 
-    /// The same bytes, which take along what its reader holds of it.
-    pub fn attach(&mut self, bytes: Bytes) -> Bytes {
-        std::mem::take(&mut self.held).attach(bytes)
+    /// The same bytes, which take along what its reader holds of it beyond `kept` bytes: for what was made of it and goes on.
+    pub fn attach(&mut self, bytes: Bytes, kept: usize) -> Bytes {
+        self.held.split_off(kept).attach(bytes)
     }
 
     /// Whether everything was read.

@@ -137,7 +137,7 @@ impl Listener {
         if out.is_empty() {
             sse::KEEP_ALIVE
         } else {
-            out.freeze()
+            self.messages.attach(out.freeze())
         }
     }
 }

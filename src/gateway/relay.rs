@@ -121,14 +121,17 @@ impl Relay {
         Some(if out.is_empty() {
             sse::KEEP_ALIVE
         } else {
-            out.freeze()
+            self.messages.attach(out.freeze())
         })
     }
 
     async fn finish(&mut self, message: &Message, mut out: BytesMut) -> Bytes {
         self.over = true;
         match self.entry.close(Ending::with(message)).await {
-            Ok(proof) => last(&message.with_id(&self.asker.id), out, proof),
+            Ok(proof) => {
+                let last = last(&message.with_id(&self.asker.id), out, proof);
+                self.messages.attach(last)
+            }
             Err(refusal) => {
                 self.encode_refusal(&refusal, &mut out);
                 out.freeze()

@@ -126,7 +126,7 @@ impl Message {
 
     /// The same, counted as long as it lives: it outlives the stream that it came on.
     pub(super) fn taken_from(mut self, body: &mut Body) -> Self {
-        self.bytes = body.attach(self.bytes);
+        self.bytes = body.attach(self.bytes, 0);
         self
     }
 

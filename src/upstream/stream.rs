@@ -33,8 +33,7 @@ pub enum Item {
     Answer(Message),
 }
 
-/// The messages of one stream, in order. What it holds counts until more is asked for: by then its caller's client has
-/// taken what came before.
+/// The messages of one stream, in order.
 pub struct Messages {
     permit: Permit,
     body: egress::Body,
@@ -73,7 +72,7 @@ impl Messages {
             if self.done {
                 return Ok(false);
             }
-            // What was taken is with the caller by now.
+            // What was taken and not attached is gone by now.
             self.body.release_to(self.parser.pending());
             let chunk = self
                 .body
@@ -108,6 +107,11 @@ impl Messages {
     /// The next message that has come already.
     pub fn take(&mut self) -> Option<Item> {
         self.ready.pop_front()
+    }
+
+    /// What was made of the messages that were taken; it counts as they did, until it is dropped.
+    pub fn attach(&mut self, made: Bytes) -> Bytes {
+        self.body.attach(made, self.parser.pending())
     }
 
     /// The answer, where nothing that comes before it is of interest.

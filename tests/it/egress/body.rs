@@ -235,4 +235,11 @@ async fn what_a_reader_holds_of_a_body_counts_with_it() {
     assert!(whole(&egress).await.is_err());
     body.release_to(20_000);
     assert!(whole(&egress).await.is_ok());
+    body.hold(80_000).unwrap();
+    let made = body.attach(Bytes::from_static(b"made of it"), 0);
+    drop(body);
+    assert!(whole(&egress).await.is_err());
+    assert_eq!(made, "made of it");
+    drop(made);
+    assert!(whole(&egress).await.is_ok());
 }
