@@ -121,8 +121,8 @@ impl Gateway {
         entry.record().generation = Some(permit.generation());
         match ask.head.method {
             Method::POST => self.post(&ask, &permit, entry).await,
-            Method::GET => listening::listen(self, &ask, &permit, entry).await,
-            Method::DELETE => legacy::end(self, &ask, &permit, entry).await,
+            Method::GET => Box::pin(listening::listen(self, &ask, &permit, entry)).await,
+            Method::DELETE => Box::pin(legacy::end(self, &ask, &permit, entry)).await,
             _ => {
                 let refusal = Refusal::new(
                     Code::MethodNotAllowed,
@@ -154,15 +154,20 @@ impl Gateway {
         if let Some(method) = asked.method {
             entry.is(kind(method), method.as_str());
         }
+        // Calls are what there is much of: the state of everything else is boxed, so that it does not weigh on them.
         match asked.method {
             Some(mcp::Method::ToolsCall) => call::call(self, asked, permit, entry).await,
-            Some(mcp::Method::ToolsList) => list::list(self, asked, permit, entry).await,
-            Some(mcp::Method::Discover) => discover::discover(self, asked, permit, entry).await,
+            Some(mcp::Method::ToolsList) => Box::pin(list::list(self, asked, permit, entry)).await,
+            Some(mcp::Method::Discover) => {
+                Box::pin(discover::discover(self, asked, permit, entry)).await
+            }
             Some(mcp::Method::Initialize) => {
-                legacy::initialize(self, ask, asked, permit, entry).await
+                Box::pin(legacy::initialize(self, ask, asked, permit, entry)).await
             }
             Some(mcp::Method::Ping) => Ok(Finding::Empty),
-            Some(mcp::Method::Initialized) => legacy::initialized(self, asked, permit).await,
+            Some(mcp::Method::Initialized) => {
+                Box::pin(legacy::initialized(self, asked, permit)).await
+            }
             Some(mcp::Method::Cancelled) => legacy::cancelled(self, asked, permit),
             // Progress of the client's answers to requests that are not relayed, unknown notifications, stray responses.
             Some(mcp::Method::Progress) | None => Ok(Finding::Accepted),

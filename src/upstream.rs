@@ -179,8 +179,12 @@ impl Upstream {
             return Ok(inbound);
         }
         drop(inbound);
-        self.renew(permit, session, seen, deadline).await?;
-        let inbound = send().await?;
+        // Rare, and its state large: boxed, it does not weigh on every call.
+        let again = Box::pin(async {
+            self.renew(permit, session, seen, deadline).await?;
+            send().await
+        });
+        let inbound = again.await?;
         if inbound.status == StatusCode::NOT_FOUND {
             return Err(Error::SessionLost {
                 server: permit.server().name.clone(),

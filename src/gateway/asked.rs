@@ -1,6 +1,6 @@
 //! A request as it was understood: its message, its era, its session.
 
-use std::{borrow::Cow, future::Future, sync::Arc};
+use std::{borrow::Cow, future::Future, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -204,10 +204,10 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    /// What `asking` returns, unless the client stops it first.
+    /// What `asking` returns, unless the client stops it first. It is taken pinned: by value it would be held twice.
     pub(super) async fn unless_stopped<T>(
         &self,
-        asking: impl Future<Output = Result<T, upstream::Error>>,
+        asking: Pin<&mut impl Future<Output = Result<T, upstream::Error>>>,
     ) -> Result<T, upstream::Error> {
         tokio::select! {
             biased;

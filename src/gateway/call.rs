@@ -1,6 +1,6 @@
 //! One `tools/call`, from top to bottom: the order is the product.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, pin::pin, sync::Arc};
 
 use super::{Asked, Entry, Finding, Gateway, list};
 use crate::{
@@ -31,9 +31,8 @@ pub(super) async fn call(
     let effect = entry.effect(consent).await?;
     ticket.check()?;
     let request = asked.request(permit, &ticket, &effect, deadline);
-    let answered = ticket
-        .unless_stopped(gateway.upstream.call(&tool, request))
-        .await;
+    let calling = pin!(gateway.upstream.call(&tool, request));
+    let answered = ticket.unless_stopped(calling).await;
     entry.forwarded(gateway, permit, ticket, answered)
 }
 
@@ -72,7 +71,8 @@ async fn known_tool(
     let known = pinned.as_ref().map(PinnedTool::shared_name);
     entry.record().tool = Some(known.unwrap_or_else(|| Arc::from(name)));
     if pinned.is_none() {
-        list::read_whole(gateway, asked, permit, deadline).await?;
+        // Rare, and its state large: boxed, it does not weigh on every call.
+        Box::pin(list::read_whole(gateway, asked, permit, deadline)).await?;
         pinned = catalog.pin(permit, name);
     }
     pinned

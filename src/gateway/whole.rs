@@ -1,5 +1,7 @@
 //! Questions that have no effect, and whose answer is looked at before it goes on.
 
+use std::pin::pin;
+
 use super::{Asked, Entry, Gateway};
 use crate::{
     deadline::Deadline, egress::Effect, policy::Permit, refusal::Refusal, upstream::Message,
@@ -16,9 +18,8 @@ pub(super) async fn answer(
     let deadline = Deadline::after(permit.server().limits.call);
     let ticket = asked.ticket(gateway)?;
     let request = asked.request(permit, &ticket, &Effect::Read, deadline);
-    let answered = ticket
-        .unless_stopped(gateway.upstream.ask_whole(request))
-        .await;
+    let asking = pin!(gateway.upstream.ask_whole(request));
+    let answered = ticket.unless_stopped(asking).await;
     let (message, destination) =
         answered.map_err(|error| entry.failed(gateway, permit, &ticket, error))?;
     entry.went_to(destination);

@@ -66,7 +66,8 @@ impl Upstream {
             (Era::Legacy, _) => false,
             (Era::Auto, Some(modern)) => modern,
             (Era::Auto, None) => {
-                let modern = self.probe(permit, deadline).await?;
+                // Rare, and its state large: boxed, it does not weigh on every call.
+                let modern = Box::pin(self.probe(permit, deadline)).await?;
                 self.eras.remember(server, modern);
                 modern
             }
