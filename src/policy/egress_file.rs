@@ -21,8 +21,8 @@ pub(super) struct Egress {
 /// A `[[private]]` table.
 pub(super) struct Private {
     pub(super) place: Place,
-    pub(super) host: Host,
-    pub(super) port: Port,
+    /// Host and port, where both can be understood.
+    pub(super) destination: Option<(Host, Port)>,
     pub(super) addresses: Vec<Item<IpNet>>,
     pub(super) address: Option<Item<IpAddr>>,
     /// Names of servers, as `for` gives them.
@@ -35,7 +35,7 @@ pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> Egress {
         root.unavailable(&["allow", "parent"]);
         let private = root.tables("private");
         Egress {
-            private: private.iter().filter_map(read_private).collect(),
+            private: private.iter().map(read_private).collect(),
             nat64: nat64(root),
             fake_ip: fake_ip(root),
         }
@@ -44,7 +44,7 @@ pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> Egress {
     egress.unwrap_or_default()
 }
 
-fn read_private(table: &Table<'_>) -> Option<Private> {
+fn read_private(table: &Table<'_>) -> Private {
     let host = table
         .required_text("host")
         .and_then(|item| exact_host(table, &item));
@@ -74,14 +74,13 @@ fn read_private(table: &Table<'_>) -> Option<Private> {
         })
     });
     let servers = legs(table);
-    Some(Private {
+    Private {
         place: table.place(),
-        host: host?,
-        port: port?,
+        destination: host.zip(port),
         addresses,
         address,
         servers,
-    })
+    }
 }
 
 fn exact_host(table: &Table<'_>, item: &Item<String>) -> Option<Host> {
