@@ -111,12 +111,19 @@ fn port(table: &Table<'_>, host: Option<&Host>) -> Option<Port> {
         let port = table.integer("port", 1..=65535)?;
         return u16::try_from(port).ok().map(Port::Exact);
     }
-    let any = table.choice("port", &[("any", Some(Port::Any))])?;
+    let text = table.text("port")?;
+    if text.value != "any" {
+        table.fault(text.fault(format!(
+            "found the string `{}`, expected a number such as 443, or \"any\" for loopback hosts",
+            text.value
+        )));
+        return None;
+    }
     if host.is_some_and(|host| !super::server_file::loopback(host)) {
         let message = "`any` is for loopback hosts only; name the port";
         table.fault(table.place_of("port").fault(message));
     }
-    Some(any)
+    Some(Port::Any)
 }
 
 fn legs(table: &Table<'_>) -> Vec<Item<String>> {

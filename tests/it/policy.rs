@@ -138,9 +138,10 @@ fn known(file: &str, text: &str) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     let mut tables = 0;
     for fault in &faults {
-        let Some(list) = fault.message.strip_prefix("unknown key; expected one of ") else {
+        let Some(list) = fault.message.strip_prefix("unknown key; expected ") else {
             continue;
         };
+        let list = list.trim_start_matches("one of ");
         tables += 1;
         let table = fault
             .key

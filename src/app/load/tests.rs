@@ -96,7 +96,7 @@ fn a_loose_folder_hides_no_other_fault() {
         format!(
             "\
 {root}/: `{}` is writable by group or others (mode 0775); run `chmod -R go-w {root}`
-keys.toml:1:1: x: unknown key; expected one of `key`
+keys.toml:1:1: x: unknown key; expected `key`
 servers/a.toml:1:7: url: found the integer 5, expected a string",
             real.display()
         )
@@ -114,7 +114,7 @@ fn faults_of_settings_and_policy_come_together_in_order() {
     assert_eq!(
         said(loader(folder.path()).load()),
         "\
-egress.toml:1:1: x: unknown key; expected one of `allow`, `parent`, `private`, `nat64_prefixes`, `fake_ip_ranges`
+egress.toml:1:1: x: unknown key; expected one of `private`, `nat64_prefixes`, `fake_ip_ranges`
 keys.toml: not UTF-8 text; save it as UTF-8
 servers/a.toml:1:7: url: found the integer 5, expected a string
 tollgate.toml:1:10: naming: found the integer 5, expected a string"
