@@ -65,11 +65,11 @@ impl Contents {
         let directory = folder.join(prefix);
         let named = |what: &str| Fault::whole(format!("{}/{prefix}", folder.display()), what);
         // What stands in a loose folder is read all the same: nothing is loaded, and its other faults show too.
-        if let Err(why) = guard::check(folder, &directory) {
-            if !self.loose.contains(&why) {
-                self.faults.push(named(&why));
-                self.loose.push(why);
-            }
+        if let Err(why) = guard::check(folder, &directory)
+            && !self.loose.contains(&why)
+        {
+            self.faults.push(named(&why));
+            self.loose.push(why);
         }
         let entries = match fs::read_dir(&directory) {
             Ok(entries) => entries,
