@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{
     Exit,
     socket::{config_fault, say},
-    style::Styles,
+    style::{Styles, counted},
 };
 use crate::{
     app::load::{self, Loader},
@@ -95,10 +95,7 @@ fn in_folder(loader: &Loader, mut fault: Fault) -> Fault {
 
 fn listed(faults: &[Fault], styles: Styles) -> String {
     let lines = faults.iter().map(|fault| format!("{fault}\n"));
-    let count = match faults.len() {
-        1 => "1 fault".to_owned(),
-        many => format!("{many} faults"),
-    };
+    let count = counted(faults.len(), "fault");
     lines.chain([format!("{}\n", styles.bad(&count))]).collect()
 }
 

@@ -15,6 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::{
     Exit,
     socket::{complain, config_fault, with_cause},
+    style::counted,
 };
 use crate::{
     app::{self, Error, Handle, Options, load, status::Status},
@@ -132,8 +133,11 @@ fn announce(status: &Status) {
     lines.extend(listeners.iter().map(|listener| format!("  {listener}")));
     let policy = &status.policy;
     lines.push(format!(
-        "  policy {}, generation {}, {} servers; callers: {}",
-        policy.folder, policy.generation, policy.servers, status.identity
+        "  policy {}, generation {}, {}; callers: {}",
+        policy.folder,
+        policy.generation,
+        counted(policy.servers, "server"),
+        status.identity
     ));
     lines.push(format!("  {}", status.caution));
     complain(&lines);

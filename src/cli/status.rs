@@ -5,7 +5,7 @@ use std::{fmt::Write, process::ExitCode};
 use super::{
     Exit,
     socket::{Which, say},
-    style::Styles,
+    style::{Styles, counted},
 };
 use crate::app::{
     control::{Answer, Request},
@@ -66,8 +66,11 @@ fn text(status: &Status, styles: Styles) -> String {
     lines.row("identity", &status.identity);
     let policy = &status.policy;
     let loaded = format!(
-        "{}, generation {}, {} servers, {} keys",
-        policy.folder, policy.generation, policy.servers, policy.keys
+        "{}, generation {}, {}, {}",
+        policy.folder,
+        policy.generation,
+        counted(policy.servers, "server"),
+        counted(policy.keys, "key")
     );
     lines.row("policy", &loaded);
     for fault in &policy.rejected {
@@ -168,7 +171,7 @@ mod tests {
              process   pid 7, uid 1000, 2 workers, up 1 min 1 s\n\
              agents    127.0.0.1:8700 (TLS)\n\
              identity  keys\n\
-             policy    /etc/tollgate, generation 3, 2 servers, 1 keys\n          \
+             policy    /etc/tollgate, generation 3, 2 servers, 1 key\n          \
              not taken: tollgate.toml:1:1: x: unknown key\n          \
              `listen.agents` has changed and waits for a restart\n\
              records   /var/lib/tollgate/audit, 42 written, 1 waiting\n          \

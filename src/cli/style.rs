@@ -1,4 +1,4 @@
-//! Colour, where a person looks.
+//! Colour and numbers, where a person looks.
 
 use std::{
     env,
@@ -6,6 +6,14 @@ use std::{
 };
 
 use clap::builder::styling::{AnsiColor, Style};
+
+/// A number of things, in words: `1 server`, `2 servers`.
+pub(super) fn counted(number: usize, thing: &str) -> String {
+    match number {
+        1 => format!("1 {thing}"),
+        _ => format!("{number} {thing}s"),
+    }
+}
 
 /// How texts of a kind are shown; plain where nobody sees colour.
 #[derive(Clone, Copy, Debug)]

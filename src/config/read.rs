@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{
-    Environment, FILE, Identity, Listen, Method, Settings,
+    Endpoint, Environment, FILE, Identity, Listen, Method, Settings,
     parts::{audit, dns, limits, listen, local, origin},
 };
 use crate::{
@@ -42,6 +42,7 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
         .map_or_else(Listen::default, |table| listen(&table));
     let identity = identity(root, &listen, environment);
     check_exposure(root, &listen);
+    check_distinct(root, &listen);
     Some(Settings {
         public_url,
         listen,
@@ -190,4 +191,22 @@ fn check_exposure(root: &Table<'_>, listen: &Listen) {
              ends in front of it",
         ));
     }
+}
+
+/// Two listeners cannot share an address and port; an unspecified address is every one of its family.
+fn check_distinct(root: &Table<'_>, listen: &Listen) {
+    let (Some(Endpoint::Tcp(agents)), Some(ops)) = (&listen.agents, listen.ops) else {
+        return;
+    };
+    let everywhere = agents.ip().is_unspecified() || ops.ip().is_unspecified();
+    let overlap = agents.ip() == ops.ip() || (everywhere && agents.is_ipv4() == ops.is_ipv4());
+    if agents.port() == 0 || agents.port() != ops.port() || !overlap {
+        return;
+    }
+    let place = root
+        .table("listen")
+        .map_or_else(|| root.place(), |table| table.place_of("ops"));
+    root.fault(place.fault(format!(
+        "listen.agents ({agents}) and listen.ops ({ops}) want the same port; give one of them another"
+    )));
 }

@@ -343,3 +343,29 @@ fn what_needs_a_restart_is_kept_and_named() {
         [Arc::from("http://b.example")]
     );
 }
+
+#[test]
+fn two_listeners_on_one_port_are_a_fault() {
+    let environment = Environment {
+        state_directory: Some("/nonexistent/state".into()),
+        ..Environment::default()
+    };
+    let said = |text: &str| {
+        let faults = read(Some(text), &environment).err().unwrap_or_default();
+        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        lines.join("\n")
+    };
+    assert_eq!(
+        said("[listen]\nagents = \"127.0.0.1:9000\"\nops = \"0.0.0.0:9000\"\n"),
+        "tollgate.toml:3:7: listen.ops: listen.agents (127.0.0.1:9000) and listen.ops (0.0.0.0:9000) want the same port; give one of them another"
+    );
+    assert!(said("[listen]\nagents = \"127.0.0.1:8702\"\n").contains("want the same port"));
+    for apart in [
+        "[listen]\nagents = \"127.0.0.1:0\"\nops = \"127.0.0.1:0\"\n",
+        "[listen]\nagents = \"127.0.0.1:9000\"\nops = \"127.0.0.2:9000\"\n",
+        "[listen]\nagents = \"[::1]:9000\"\nops = \"0.0.0.0:9000\"\n",
+        "[listen]\nagents = \"\"\nops = \"127.0.0.1:8700\"\n",
+    ] {
+        assert_eq!(said(apart), "", "{apart}");
+    }
+}

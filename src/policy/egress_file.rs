@@ -21,8 +21,8 @@ pub(super) struct Egress {
 /// A `[[private]]` table.
 pub(super) struct Private {
     pub(super) place: Place,
-    pub(super) host: Host,
-    pub(super) port: Port,
+    /// Host and port, where both can be understood.
+    pub(super) destination: Option<(Host, Port)>,
     pub(super) addresses: Vec<Item<IpNet>>,
     pub(super) address: Option<Item<IpAddr>>,
     /// Names of servers, as `for` gives them.
@@ -35,7 +35,7 @@ pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> Egress {
         root.unavailable(&["allow", "parent"]);
         let private = root.tables("private");
         Egress {
-            private: private.iter().filter_map(read_private).collect(),
+            private: private.iter().map(read_private).collect(),
             nat64: nat64(root),
             fake_ip: fake_ip(root),
         }
@@ -44,7 +44,7 @@ pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> Egress {
     egress.unwrap_or_default()
 }
 
-fn read_private(table: &Table<'_>) -> Option<Private> {
+fn read_private(table: &Table<'_>) -> Private {
     let host = table
         .required_text("host")
         .and_then(|item| exact_host(table, &item));
@@ -74,14 +74,13 @@ fn read_private(table: &Table<'_>) -> Option<Private> {
         })
     });
     let servers = legs(table);
-    Some(Private {
+    Private {
         place: table.place(),
-        host: host?,
-        port: port?,
+        destination: host.zip(port),
         addresses,
         address,
         servers,
-    })
+    }
 }
 
 fn exact_host(table: &Table<'_>, item: &Item<String>) -> Option<Host> {
@@ -112,12 +111,19 @@ fn port(table: &Table<'_>, host: Option<&Host>) -> Option<Port> {
         let port = table.integer("port", 1..=65535)?;
         return u16::try_from(port).ok().map(Port::Exact);
     }
-    let any = table.choice("port", &[("any", Some(Port::Any))])?;
+    let text = table.text("port")?;
+    if text.value != "any" {
+        table.fault(text.fault(format!(
+            "found the string `{}`, expected a number such as 443, or \"any\" for loopback hosts",
+            text.value
+        )));
+        return None;
+    }
     if host.is_some_and(|host| !super::server_file::loopback(host)) {
         let message = "`any` is for loopback hosts only; name the port";
         table.fault(table.place_of("port").fault(message));
     }
-    Some(any)
+    Some(Port::Any)
 }
 
 fn legs(table: &Table<'_>) -> Vec<Item<String>> {

@@ -24,9 +24,16 @@ pub(super) fn resolve(
 ) -> Vec<Grant> {
     let mut grants: Vec<Grant> = Vec::new();
     for private in &egress.private {
-        let grant = compiled(private);
+        let unknown = private
+            .servers
+            .iter()
+            .filter_map(|name| unknown(name, servers));
+        faults.extend(unknown);
+        let Some(grant) = compiled(private) else {
+            continue;
+        };
         for name in &private.servers {
-            faults.extend(unserved(&grant, name, servers));
+            faults.extend(elsewhere(&grant, name, servers));
         }
         faults.extend(shut(private, &grant, servers, inputs));
         grants.push(grant);
@@ -38,34 +45,40 @@ pub(super) fn resolve(
     grants
 }
 
-fn compiled(private: &Private) -> Grant {
+fn compiled(private: &Private) -> Option<Grant> {
+    let (host, port) = private.destination.clone()?;
     let legs = private
         .servers
         .iter()
         .map(|name| Leg::Server(name.value.as_str().into()));
-    Grant {
-        host: private.host.clone(),
-        port: private.port,
+    Some(Grant {
+        host,
+        port,
         addresses: private.addresses.iter().map(|item| item.value).collect(),
         address: private.address.as_ref().map(|item| item.value),
         legs: legs.collect(),
         origin: format!("{}: [[private]]", private.place).into(),
-    }
+    })
 }
 
-/// A leg whose server does not exist, or is somewhere else: the grant would open nothing.
-fn unserved(
+/// A leg whose server does not exist.
+fn unknown(name: &Item<String>, servers: &BTreeMap<&str, Option<Draft>>) -> Option<Fault> {
+    let known = servers.contains_key(name.value.as_str());
+    (!known).then(|| {
+        name.fault(format!(
+            "there is no server `{0}`; add servers/{0}.toml, or correct the name",
+            name.value
+        ))
+    })
+}
+
+/// A leg whose server is somewhere else: the grant would open nothing.
+fn elsewhere(
     grant: &Grant,
     name: &Item<String>,
     servers: &BTreeMap<&str, Option<Draft>>,
 ) -> Option<Fault> {
-    let Some(draft) = servers.get(name.value.as_str()) else {
-        return Some(name.fault(format!(
-            "there is no server `{0}`; add servers/{0}.toml, or correct the name",
-            name.value
-        )));
-    };
-    let draft = draft.as_ref()?;
+    let draft = servers.get(name.value.as_str())?.as_ref()?;
     (!opened(grant, draft)).then(|| {
         name.fault(format!(
             "server `{}` is at {}, which this grant does not open; make host and port those of its url",

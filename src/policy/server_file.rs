@@ -202,9 +202,13 @@ fn tenants(root: &Table<'_>) -> Vec<Arc<str>> {
 
 fn read_only(root: &Table<'_>) -> Vec<Pattern> {
     if root.has_text("read_only") {
-        let message =
-            "`hints` is not available in this version; use a list of names such as [\"get_*\"]";
-        root.fault(root.place_of("read_only").fault(message));
+        if let Some(text) = root.text("read_only") {
+            let what = match text.value.as_str() {
+                "hints" => "`hints` is not available in this version; use".to_owned(),
+                other => format!("found the string `{other}`, expected"),
+            };
+            root.fault(text.fault(format!("{what} a list of patterns, like [\"get_*\"]")));
+        }
         return Vec::new();
     }
     let mut patterns = Vec::new();

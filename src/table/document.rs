@@ -9,7 +9,7 @@ use toml::{
 
 use super::{
     Fault, Item, Place,
-    scalar::{listed, nearest},
+    scalar::{nearest, one_of},
 };
 
 /// Reads `text` with `reader`, and gives what it read beside every fault: where the text is no TOML, those of its
@@ -48,8 +48,16 @@ pub(super) struct Document<'t> {
     /// The byte at which each line begins.
     lines: Vec<usize>,
     /// The keys that were asked of each table that was looked into.
-    asked: RefCell<BTreeMap<String, Vec<&'static str>>>,
+    asked: RefCell<BTreeMap<String, Asked>>,
     faults: RefCell<Vec<Fault>>,
+}
+
+/// The keys that were asked of one table.
+#[derive(Clone, Default)]
+struct Asked {
+    keys: Vec<&'static str>,
+    /// Those of `keys` that this version does not know yet, and that no hint names.
+    later: Vec<&'static str>,
 }
 
 impl Document<'_> {
@@ -179,9 +187,14 @@ impl<'d> Table<'d> {
     fn note(&self, key: &'static str) {
         let mut asked = self.document.asked.borrow_mut();
         let asked = asked.entry(self.key.clone()).or_default();
-        if !asked.contains(&key) {
-            asked.push(key);
+        if !asked.keys.contains(&key) {
+            asked.keys.push(key);
         }
+    }
+
+    pub(super) fn note_later(&self, key: &'static str) {
+        let mut asked = self.document.asked.borrow_mut();
+        asked.entry(self.key.clone()).or_default().later.push(key);
     }
 
     pub(super) fn dotted(&self, key: &str) -> String {
@@ -205,12 +218,15 @@ impl<'d> Table<'d> {
             .get(&self.key)
             .cloned()
             .unwrap_or_default();
+        let usable = asked.keys.iter().filter(|key| !asked.later.contains(key));
+        let usable: Vec<&str> = usable.copied().collect();
         for (key, value) in self.entries {
             let name: &str = key.get_ref();
-            if !asked.contains(&name) && !asked.contains(&ANY) {
-                let hint = match nearest(name, &asked) {
+            if !asked.keys.contains(&name) && !asked.keys.contains(&ANY) {
+                let hint = match nearest(name, &usable) {
                     Some(word) => format!("did you mean `{word}`?"),
-                    None => format!("expected one of {}", listed(asked.iter().copied())),
+                    None if usable.is_empty() => "this table takes none; remove it".to_owned(),
+                    None => format!("expected {}", one_of(&usable)),
                 };
                 let place = self.document.place(key.span().start, self.dotted(name));
                 self.fault(place.fault(format!("unknown key; {hint}")));

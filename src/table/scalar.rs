@@ -55,6 +55,15 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// What stands behind `expected` in a message: the one word, or all of several.
+pub(super) fn one_of(words: &[&str]) -> String {
+    let listed = listed(words.iter().copied());
+    match words {
+        [_] => listed,
+        _ => format!("one of {listed}"),
+    }
+}
+
 /// Words in backticks, for a message.
 pub(super) fn listed<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     let quoted: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();

@@ -42,6 +42,7 @@ fn an_unknown_key_is_reported_with_what_was_probably_meant() {
     let found = faults("titel = \"x\"\nzzz = 1\n", |root| {
         root.text("title");
         root.text("url");
+        root.unavailable(&["tilel"]);
     });
     assert_eq!(
         found,
@@ -153,7 +154,7 @@ x.toml:1:7: pin: this key is not available in this version; remove it
 x.toml:2:9: trace: `true` is not available in this version; use `false`, or remove the key
 x.toml:4:7: web: this key is not available in this version; use \"\", or remove it
 x.toml:3:8: mode: `oauth` is not available in this version; use `none`
-x.toml:6:8: form: found `nnoe`, expected one of `none`; did you mean `none`?"
+x.toml:6:8: form: found `nnoe`, expected `none`; did you mean `none`?"
     );
 }
 

@@ -7,7 +7,7 @@ use toml::{Spanned, de::DeValue};
 use super::{
     Item,
     document::Table,
-    scalar::{duration, listed, nearest, written},
+    scalar::{duration, listed, nearest, one_of, written},
 };
 
 impl Table<'_> {
@@ -73,23 +73,19 @@ impl Table<'_> {
         words: &[(&'static str, Option<T>)],
     ) -> Option<T> {
         let text = self.text(key)?;
+        let available = words.iter().filter(|(_, meaning)| meaning.is_some());
+        let known: Vec<&str> = available.map(|(word, _)| *word).collect();
         if let Some((word, meaning)) = words.iter().find(|(word, _)| *word == text.value) {
             if meaning.is_none() {
-                let rest = words.iter().filter(|(_, meaning)| meaning.is_some());
-                let rest = listed(rest.map(|(word, _)| *word));
-                self.fault(text.fault(unavailable(format!("`{word}`"), &format!("use {rest}"))));
+                let remedy = format!("use {}", listed(known));
+                self.fault(text.fault(unavailable(format!("`{word}`"), &remedy)));
             }
             return meaning.clone();
         }
-        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let hint = nearest(&text.value, &known)
             .map(|word| format!("; did you mean `{word}`?"))
             .unwrap_or_default();
-        let message = format!(
-            "found `{}`, expected one of {}{hint}",
-            text.value,
-            listed(known)
-        );
+        let message = format!("found `{}`, expected {}{hint}", text.value, one_of(&known));
         self.fault(text.fault(message));
         None
     }
@@ -128,6 +124,7 @@ impl Table<'_> {
     /// Keys that the design knows and this version does not.
     pub fn unavailable(&self, keys: &[&'static str]) {
         for key in keys {
+            self.note_later(key);
             if self.has(key) {
                 let message = unavailable("this key", "remove it");
                 self.fault(self.place_of(key).fault(message));

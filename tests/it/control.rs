@@ -407,7 +407,7 @@ fn a_state_folder_that_others_can_write_is_refused() {
         assert_eq!(refused.status.code(), Some(1));
         let said = stderr(&refused);
         assert!(said.contains("the state folder is not safe"), "{said}");
-        assert!(said.contains("run `chmod go-w` on it"), "{said}");
+        assert!(said.contains("run `chmod -R go-w "), "{said}");
         assert!(!place.socket().exists());
     }
 }

@@ -13,6 +13,9 @@ read_only = ["get_*"]
 [tools.create_issue]
 approval = "never"
 
+[tools.get_secret]
+approval = "ask"
+
 [tools.wipe]
 hidden = true
 "#;
@@ -124,6 +127,12 @@ fn a_tool_is_explained_by_its_server_file() {
             "tool allow approval = \"never\"",
         ),
         ("jira/delete_issue", 1, "deny", "tool deny approval"),
+        (
+            "jira/get_secret",
+            1,
+            "deny",
+            "tool deny [tools.get_secret] approval",
+        ),
         ("jira/wipe", 1, "deny", "tool deny hidden"),
     ] {
         let expected = [verdict, access, rule, grant].map(str::to_owned).to_vec();

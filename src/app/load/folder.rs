@@ -26,6 +26,8 @@ pub struct Contents {
     pub files: Vec<policy::File>,
     /// Loose modes, foreign owners, sizes, texts that are none.
     pub faults: Vec<Fault>,
+    /// What the guard said of folders, so that it is not said of each file in them again.
+    loose: Vec<String>,
 }
 
 impl Contents {
@@ -62,9 +64,12 @@ impl Contents {
     fn read_directory(&mut self, folder: &Path, prefix: &str) {
         let directory = folder.join(prefix);
         let named = |what: &str| Fault::whole(format!("{}/{prefix}", folder.display()), what);
-        if let Err(why) = guard::check(folder, &directory) {
+        // What stands in a loose folder is read all the same: nothing is loaded, and its other faults show too.
+        if let Err(why) = guard::check(folder, &directory)
+            && !self.loose.contains(&why)
+        {
             self.faults.push(named(&why));
-            return;
+            self.loose.push(why);
         }
         let entries = match fs::read_dir(&directory) {
             Ok(entries) => entries,
@@ -80,10 +85,13 @@ impl Contents {
             if name.starts_with(['_', '.']) {
                 continue;
             }
-            if prefix.is_empty() && name == "servers" {
+            let path = format!("{prefix}{name}");
+            if path == "servers" {
                 self.read_directory(folder, "servers/");
             } else if name.ends_with(".toml") {
-                self.read_file(folder, &format!("{prefix}{name}"));
+                self.read_file(folder, &path);
+            } else {
+                self.faults.extend(overlooked(folder, &path));
             }
         }
     }
@@ -93,7 +101,14 @@ impl Contents {
         if self.files.len() > MOST_FILES || self.bytes() > LARGEST_FOLDER {
             return;
         }
-        let text = read_one(folder, &folder.join(path)).and_then(|bytes| {
+        let real = folder.join(path);
+        if let Err(why) = guard::check(folder, &real)
+            && !self.loose.contains(&why)
+        {
+            self.faults.push(Fault::whole(path, why));
+            return;
+        }
+        let text = content(&real).and_then(|bytes| {
             String::from_utf8(bytes).map_err(|_| "not UTF-8 text; save it as UTF-8".to_owned())
         });
         match text {
@@ -133,6 +148,10 @@ impl Contents {
 /// Reads one file, wherever it is, if nobody but this user and root could have written it.
 pub(super) fn read_one(folder: &Path, path: &Path) -> Result<Vec<u8>, String> {
     guard::check(folder, path)?;
+    content(path)
+}
+
+fn content(path: &Path) -> Result<Vec<u8>, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     // A pipe would hang the reader as it is opened.
     if !fs::metadata(path).map_err(unreadable)?.is_file() {
@@ -149,4 +168,34 @@ pub(super) fn read_one(folder: &Path, path: &Path) -> Result<Vec<u8>, String> {
         ));
     }
     Ok(bytes)
+}
+
+/// A subfolder that looks like policy and is not read; one that holds other things (certificates) is nobody's mistake.
+fn overlooked(folder: &Path, path: &str) -> Option<Fault> {
+    let names = names(&folder.join(path));
+    if path == "pins" {
+        let message =
+            "not available in this version; remove the folder, or begin its name with `_`";
+        return (!names.is_empty()).then(|| Fault::whole(path, message));
+    }
+    let mut files = names.iter().filter(|name| name.ends_with(".toml"));
+    let first = files.next()?;
+    Some(Fault::whole(
+        format!("{path}/{first}"),
+        format!(
+            "in a folder that is not read; move it to servers/{first} if it describes a server, or begin the \
+             folder's name with `_` to leave it out"
+        ),
+    ))
+}
+
+/// What a folder holds, in order, without names beginning with `_` or `.`; nothing if it is none.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries
+        .take(10 * MOST_FILES)
+        .filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with(['_', '.'])).collect();
+    names.sort();
+    names
 }

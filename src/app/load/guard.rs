@@ -36,7 +36,12 @@ pub(in crate::app) fn check(folder: &Path, path: &Path) -> Result<(), String> {
             folder: metadata.is_dir(),
             read_only: statvfs(part).is_ok_and(|facts| facts.flags().contains(FsFlags::ST_RDONLY)),
         };
-        if let Some(why) = looseness(facts, own_uid) {
+        let remedy = if within {
+            format!("chmod -R go-w {}", folder.display())
+        } else {
+            format!("chmod go-w {}", part.display())
+        };
+        if let Some(why) = looseness(facts, own_uid, &remedy) {
             return Err(format!("`{}` is {why}", part.display()));
         }
         if within && part == root {
@@ -46,14 +51,19 @@ pub(in crate::app) fn check(folder: &Path, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Why somebody else could change what has these facts; `None` if nobody but `own_uid` and root can.
-pub(super) fn looseness(facts: Facts, own_uid: u32) -> Option<String> {
+/// Why somebody else could change what has these facts; `None` if nobody but `own_uid` and root can. `remedy` is the
+/// command that takes the write bits away.
+pub(super) fn looseness(facts: Facts, own_uid: u32, remedy: &str) -> Option<String> {
     if facts.read_only {
         return None;
     }
     if facts.uid != own_uid && facts.uid != 0 {
+        let expected = match own_uid {
+            0 => "0".to_owned(),
+            own_uid => format!("{own_uid} or 0"),
+        };
         return Some(format!(
-            "owned by uid {}, expected {own_uid} or 0; `chown` it to the user that runs tollgate, or to root",
+            "owned by uid {}, expected {expected}; `chown` it to the user that runs tollgate, or to root",
             facts.uid
         ));
     }
@@ -61,7 +71,7 @@ pub(super) fn looseness(facts: Facts, own_uid: u32) -> Option<String> {
     let sticky = facts.folder && facts.mode & STICKY != 0;
     if facts.mode & WRITABLE_BY_OTHERS != 0 && !sticky {
         return Some(format!(
-            "writable by group or others (mode {:04o}); run `chmod go-w` on it",
+            "writable by group or others (mode {:04o}); run `{remedy}`",
             facts.mode
         ));
     }

@@ -54,7 +54,9 @@ fn files_are_read_from_the_folder_and_from_servers_and_nowhere_else() {
         ("servers/_draft.toml", "not = toml = at all"),
         (".hidden.toml", "not = toml = at all"),
         ("README.md", "# hello"),
-        ("deeper/x.toml", "not = toml = at all"),
+        ("_deeper/x.toml", "not = toml = at all"),
+        ("certs/ca.pem", "hello"),
+        ("certs/_draft.toml", "not = toml = at all"),
     ]);
     let loaded = loader(folder.path()).load().expect("no faults");
     let mut names: Vec<_> = loaded.policy.servers.keys().map(|name| &**name).collect();
@@ -62,6 +64,43 @@ fn files_are_read_from_the_folder_and_from_servers_and_nowhere_else() {
     assert_eq!(names, ["a", "b"]);
     assert_eq!(loaded.policy.generation, 1);
     assert_eq!(loaded.policy.admins.users, [Arc::from("local")]);
+}
+
+#[test]
+fn subfolders_that_look_like_policy_are_not_overlooked() {
+    let folder = folder(&[
+        ("server/docs.toml", SERVER),
+        ("server/other.toml", SERVER),
+        ("servers/old/x.toml", SERVER),
+        ("pins/a.json", "{}"),
+    ]);
+    assert_eq!(
+        said(loader(folder.path()).load()),
+        "\
+pins: not available in this version; remove the folder, or begin its name with `_`
+server/docs.toml: in a folder that is not read; move it to servers/docs.toml if it describes a server, or begin the folder's name with `_` to leave it out
+servers/old/x.toml: in a folder that is not read; move it to servers/x.toml if it describes a server, or begin the folder's name with `_` to leave it out"
+    );
+}
+
+#[test]
+fn a_loose_folder_hides_no_other_fault() {
+    let folder = folder(&[("servers/a.toml", "url = 5\n"), ("keys.toml", "x = 1\n")]);
+    mode(folder.path(), 0o775);
+    let (root, real) = (
+        folder.path().display(),
+        fs::canonicalize(folder.path()).expect("there"),
+    );
+    assert_eq!(
+        said(loader(folder.path()).load()),
+        format!(
+            "\
+{root}/: `{}` is writable by group or others (mode 0775); run `chmod -R go-w {root}`
+keys.toml:1:1: x: unknown key; expected `key`
+servers/a.toml:1:7: url: found the integer 5, expected a string",
+            real.display()
+        )
+    );
 }
 
 #[test]
@@ -75,7 +114,7 @@ fn faults_of_settings_and_policy_come_together_in_order() {
     assert_eq!(
         said(loader(folder.path()).load()),
         "\
-egress.toml:1:1: x: unknown key; expected one of `allow`, `parent`, `private`, `nat64_prefixes`, `fake_ip_ranges`
+egress.toml:1:1: x: unknown key; expected one of `private`, `nat64_prefixes`, `fake_ip_ranges`
 keys.toml: not UTF-8 text; save it as UTF-8
 servers/a.toml:1:7: url: found the integer 5, expected a string
 tollgate.toml:1:10: naming: found the integer 5, expected a string"
@@ -95,7 +134,7 @@ fn loose_modes_are_refused_through_links_too() {
     assert_eq!(
         said(loader(folder.path()).load()),
         format!(
-            "servers/b.toml: `{}` is writable by group or others (mode 0664); run `chmod go-w` on it",
+            "servers/b.toml: `{0}` is writable by group or others (mode 0664); run `chmod go-w {0}`",
             real_path.display()
         )
     );
@@ -122,12 +161,19 @@ fn owner_and_mode_decide_who_could_have_written() {
         folder: false,
         read_only: false,
     };
+    let looseness = |facts, own_uid| looseness(facts, own_uid, "chmod go-w x");
     assert_eq!(looseness(file(1000, 0o644), 1000), None);
     assert_eq!(looseness(file(0, 0o644), 1000), None);
     assert_eq!(
         looseness(file(1001, 0o600), 1000).as_deref(),
         Some(
             "owned by uid 1001, expected 1000 or 0; `chown` it to the user that runs tollgate, or to root"
+        )
+    );
+    assert_eq!(
+        looseness(file(1001, 0o600), 0).as_deref(),
+        Some(
+            "owned by uid 1001, expected 0; `chown` it to the user that runs tollgate, or to root"
         )
     );
     assert!(looseness(file(1000, 0o620), 1000).is_some());

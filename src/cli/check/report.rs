@@ -59,6 +59,12 @@ impl Report {
                 .iter()
                 .filter_map(|server| unreachable(server, policy)),
         );
+        let method = &settings.identity.method;
+        warnings.extend(
+            servers
+                .iter()
+                .filter_map(|server| unused(server, method, policy)),
+        );
         Self {
             faults: [],
             folder: loader.folder().display().to_string(),
@@ -289,4 +295,29 @@ fn unreachable(server: &Server, policy: &Snapshot) -> Option<String> {
         "server `{}` cannot be reached: {blocked}",
         server.name
     ))
+}
+
+/// A server of tenants that no caller can be of; where there is no key at all, another warning says so.
+fn unused(server: &Server, method: &Method, policy: &Snapshot) -> Option<String> {
+    let (reached, callers) = match method {
+        Method::Local { tenant, .. } => (
+            server.tenants.contains(tenant),
+            format!("the local user is of tenant `{tenant}`"),
+        ),
+        Method::Keys => (
+            policy.keys.is_empty()
+                || policy
+                    .keys
+                    .values()
+                    .any(|key| server.tenants.contains(&key.tenant)),
+            "no key is of one of them".to_owned(),
+        ),
+    };
+    let tenants = server.tenants.join(", ");
+    (!reached).then(|| {
+        format!(
+            "nobody can use server `{}`: its tenants are {tenants}, and {callers}",
+            server.name
+        )
+    })
 }

@@ -101,3 +101,34 @@ DIR/servers/a.toml:1:1: ur: unknown key; did you mean `url`?
     assert_eq!(json["faults"][1]["line"], 1);
     assert_eq!(json["faults"][1]["key"], "ur");
 }
+
+#[test]
+fn a_server_whose_tenants_nobody_is_of_is_warned_of() {
+    let said = |files: &[(&str, &str)]| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let loader = loader(folder.path(), files);
+        let report = Report::new(&loader, &loader.load().expect("no faults"));
+        report.text(Styles::plain())
+    };
+    let server = (
+        "servers/a.toml",
+        "url = \"https://mcp.example.com/\"\ntenants = [\"acme\"]\n",
+    );
+    let warning = "warning   nobody can use server `a`: its tenants are acme, and ";
+    let local = said(&[server]);
+    let expected = format!("{warning}the local user is of tenant `default`\n");
+    assert!(local.contains(&expected), "{local}");
+
+    let keys = ("tollgate.toml", "[identity.keys]\n");
+    let key = |tenant: &str| {
+        let digest = "0a".repeat(32);
+        format!(
+            "[[key]]\nsha256 = \"{digest}\"\nagent = \"a\"\nuser = \"u\"\ntenant = \"{tenant}\"\n"
+        )
+    };
+    let other = said(&[server, keys, ("keys.toml", &key("default"))]);
+    let expected = format!("{warning}no key is of one of them\n");
+    assert!(other.contains(&expected), "{other}");
+    let own = said(&[server, keys, ("keys.toml", &key("acme"))]);
+    assert!(!own.contains("nobody can use"), "{own}");
+}

@@ -7,7 +7,7 @@ use crate::{
     address::{Leg, Rules, Target},
     app::load::{self, Loaded, Loader},
     config,
-    policy::{self, Access, AccessMode, Permit, Server, Snapshot, Unasked},
+    policy::{self, Access, AccessMode, Approval, Permit, Server, Snapshot, Unasked},
     refusal::Code,
     subject::Subject,
 };
@@ -128,6 +128,14 @@ pub(super) fn tool(permit: &Permit, tool: &str) -> Decision {
             let reason = format!("`{tool}` runs unasked, as a side effect");
             Decision::allow("tool", "approval = \"never\"", reason)
         }
+        None if let Some(asks) = asks(permit, tool) => {
+            let reason = format!(
+                "[tools.{tool}] approval = \"{asks}\" wins over read_only, and approvals are not available in this \
+                 version; remove the key for read_only to decide, or set it to \"never\""
+            );
+            let rule = format!("[tools.{tool}] approval");
+            Decision::refuse("tool", Code::ApprovalUnavailable, &rule, reason)
+        }
         None => {
             let reason = format!(
                 "`{tool}` is not accepted as read-only and approvals are not available in this version; add it to \
@@ -135,5 +143,14 @@ pub(super) fn tool(permit: &Permit, tool: &str) -> Decision {
             );
             Decision::refuse("tool", Code::ApprovalUnavailable, "approval", reason)
         }
+    }
+}
+
+/// What the tool's own table says that needs somebody to ask.
+fn asks(permit: &Permit, tool: &str) -> Option<&'static str> {
+    match permit.server().tools.get(tool)?.approval? {
+        Approval::Ask => Some("ask"),
+        Approval::AlwaysAsk => Some("always-ask"),
+        Approval::Never => None,
     }
 }

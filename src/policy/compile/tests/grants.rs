@@ -185,3 +185,15 @@ fn the_allowlist_of_the_environment_opens_registered_hosts_and_ports() {
         );
     }
 }
+
+#[test]
+fn a_grant_tells_all_its_faults_at_once() {
+    let text = "[[private]]\nhost = \"*.x\"\nport = 70000\nfor = [\"server:gone\"]\n";
+    assert_eq!(
+        faults(&[("egress.toml", text)]),
+        "\
+egress.toml:2:8: private[0].host: a private grant opens one exact host, never a pattern; write the host's name
+egress.toml:3:8: private[0].port: found 70000, expected 1 to 65535
+egress.toml:4:8: private[0].for[0]: there is no server `gone`; add servers/gone.toml, or correct the name"
+    );
+}

@@ -109,7 +109,7 @@ servers/a.toml:2:8: kind: `openapi` is not available in this version; use `mcp`
 servers/a.toml:4:8: spec: this key is not available in this version; remove it
 servers/a.toml:5:10: access: `grants` is not available in this version; use `admins`, `everyone`
 servers/a.toml:6:10: grants: this key is not available in this version; remove it
-servers/a.toml:7:13: read_only: `hints` is not available in this version; use a list of names such as [\"get_*\"]
+servers/a.toml:7:13: read_only: `hints` is not available in this version; use a list of patterns, like [\"get_*\"]
 servers/a.toml:8:7: pin: this key is not available in this version; remove it
 servers/a.toml:9:8: mark: this key is not available in this version; remove it
 servers/a.toml:10:9: trace: `true` is not available in this version; use `false`, or remove the key
@@ -119,6 +119,18 @@ servers/a.toml:14:10: auth.scopes: this key is not available in this version; re
 servers/a.toml:16:15: relay.elicitation: `true` is not available in this version; use `false`, or remove the key
 servers/a.toml:18:16: limits.result_bytes: this key is not available in this version; remove it
 servers/a.toml:19:15: limits.concurrency: this key is not available in this version; remove it"
+    );
+}
+
+#[test]
+fn no_remedy_names_what_this_version_lacks() {
+    let text = "url = \"https://a.example/\"\nkind = \"stdio\"\nread_only = \"get_*\"\n[auth]\nzzzzzz = 1\n";
+    assert_eq!(
+        faults(&[("servers/a.toml", text)]),
+        "\
+servers/a.toml:2:8: kind: found `stdio`, expected `mcp`
+servers/a.toml:3:13: read_only: found the string `get_*`, expected a list of patterns, like [\"get_*\"]
+servers/a.toml:5:1: auth.zzzzzz: unknown key; expected `mode`"
     );
 }
 
