@@ -1,5 +1,7 @@
 //! A whole process: start, control socket, reload, drain, signals, exit codes.
 
+mod which;
+
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
