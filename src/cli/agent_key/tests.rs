@@ -48,11 +48,6 @@ fn a_new_key_is_shown_once_and_known_by_its_hash() {
         keys(folder.path()),
         format!("[[key]]\nsha256 = \"{digest}\"\nagent = \"ci\"\nuser = \"ann\"\n")
     );
-    let mode = fs::metadata(folder.path().join("keys.toml"))
-        .expect("there")
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o7777, 0o600);
     assert_eq!(
         did(folder.path(), &["list"]).expect("listed"),
         format!(
