@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-pub use read::read;
+pub use read::{read, read_state_dir};
 
 use crate::{
     secret::Source,

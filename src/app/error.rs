@@ -21,6 +21,9 @@ pub enum Error {
     /// Others could replace what stands in the state folder.
     #[error("the state folder is not safe: {0}")]
     LooseState(String),
+    /// Another process answers on the control socket of this state.
+    #[error("a tollgate already runs with state_dir `{}`; end it with `tollgate drain`, or give this one a state_dir of its own", .0.display())]
+    Running(PathBuf),
     /// A listener or the control socket cannot be opened.
     #[error("cannot open the {name} listener")]
     Listen {
@@ -53,6 +56,7 @@ impl Error {
             Self::Config(_)
             | Self::State { .. }
             | Self::LooseState(_)
+            | Self::Running(_)
             | Self::Dns(_)
             | Self::Thread(_) => Code::StartFailed,
         }

@@ -80,7 +80,10 @@ pub fn start(options: Options) -> Result<Running, Error> {
     make_state_dir(&loaded.settings.state_dir)?;
     // The control socket also keeps a second process away from this state.
     let socket = loaded.settings.control_socket();
-    let control = listen::unix(&socket, 0o600).map_err(failed("control"))?;
+    let control = listen::unix(&socket, 0o600).map_err(|error| match error {
+        listen::Error::InUse(_) => Error::Running(loaded.settings.state_dir.clone()),
+        error => failed("control")(error),
+    })?;
     let running = assemble(reloader, options.workers).and_then(|(core, doors)| {
         // A slot that was empty until now takes it.
         drop(slot.set(Arc::downgrade(&core)));

@@ -80,7 +80,7 @@ impl Writer {
     /// for these records was told that they are not kept; keeping them nevertheless says more than leaving them out.
     fn get_over(&mut self, group: &mut Group, error: &io::Error) {
         let failure = Unavailable(error.to_string());
-        tracing::error!(%error, "records cannot be written; side effects are refused until they can");
+        tracing::error!(%error, "records cannot be written; until they can, calls are refused as `audit.on_failure` says");
         self.healthy.set(0);
         group.merge(self.queue.failed(failure.clone()));
         group.tell(&Err(failure));

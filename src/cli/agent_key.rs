@@ -45,7 +45,7 @@ enum Action {
     },
     /// Remove a key.
     Revoke {
-        /// The first digits (8 at least) of the key's SHA-256, as `list` and records show them
+        /// The first digits (8 at least) of the key's SHA-256: what `list` begins a line with, or `key:…` of a record
         #[arg(value_name = "SHA256")]
         digest: String,
     },

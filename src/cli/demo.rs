@@ -1,6 +1,7 @@
 //! `tollgate demo`.
 
 use std::{
+    env,
     io::{self, Write},
     net::SocketAddr,
     num::NonZeroUsize,
@@ -71,8 +72,7 @@ async fn show(once: bool) -> Result<bool, Exit> {
 
     let mut out = io::stdout();
     let colour = Styles::stdout().on();
-    introduce(&mut out, gateway, &folder, colour)
-        .map_err(|error| told(DemoError::Screen(error)))?;
+    introduce(&mut out, gateway, &folder, colour).map_err(unseen)?;
     let mut walk = Walk {
         client: &Client::new(gateway),
         tools: &tools,
@@ -81,17 +81,18 @@ async fn show(once: bool) -> Result<bool, Exit> {
         screen: Screen::new(&mut out, colour),
     };
     let walked = tokio::select! {
-        walked = walk.run() => walked.map_err(told),
+        walked = walk.run() => walked.map_err(broken_off),
         () = interrupted() => Err(Exit::Failed),
     };
+    let mut invited = Ok(());
     if walked.is_ok() && !once {
-        match invite(&mut out, gateway, &folder, colour) {
-            Ok(()) => interrupted().await,
-            Err(error) => complain(&[with_cause(&error)]),
+        invited = invite(&mut out, gateway, &folder, colour).map_err(unseen);
+        if invited.is_ok() {
+            interrupted().await;
         }
     }
     stop(running).await?;
-    walked
+    invited.and(walked)
 }
 
 /// Starts Tollgate as `serve` does, with the demo's folder in place of the operator's.
@@ -144,7 +145,7 @@ fn introduce(
     ))?;
     screen.note("Agents point their MCP client at it; tool servers are reached through it and nowhere else.")?;
     screen.note(&format!(
-        "Its policy, five short files: {}",
+        "Its policy, six short files: {}",
         folder.policy().display()
     ))
 }
@@ -162,18 +163,32 @@ fn invite(
     for server in ["tools", "metadata", "private", "rebinding"] {
         screen.plain(&format!("http://{gateway}/mcp/{server}"))?;
     }
-    screen.plain("")?;
-    screen.plain(&curl(gateway, "tools/list", ""))?;
-    screen.plain("")?;
-    screen.plain(&curl(gateway, "tools/call", "get_time"))?;
-    screen.plain("")?;
-    screen.plain(&curl(gateway, "tools/call", "send_message"))?;
-    screen.plain("")?;
-    screen.plain(&format!(
-        "tollgate status --policy {}",
-        folder.policy().display()
-    ))?;
-    screen.plain(&format!("tail -f {}/*.jsonl", folder.records().display()))
+    let program = env::current_exe().unwrap_or_else(|_| "tollgate".into());
+    let (program, policy) = (program.display(), folder.policy());
+    for (caption, command) in [
+        ("List the tools:", curl(gateway, "tools/list", "")),
+        (
+            "Call a tool that only reads; it is answered:",
+            curl(gateway, "tools/call", "get_time"),
+        ),
+        (
+            "Call a tool that acts; it is refused, as nobody approves it:",
+            curl(gateway, "tools/call", "send_message"),
+        ),
+        (
+            "Ask Tollgate how it is:",
+            format!("{program} status --policy {}", policy.display()),
+        ),
+        (
+            "Watch the records:",
+            format!("tail -f {}/*.jsonl", folder.records().display()),
+        ),
+    ] {
+        screen.plain("")?;
+        screen.note(caption)?;
+        screen.plain(&command)?;
+    }
+    Ok(())
 }
 
 /// A request of the current protocol as a curl command; `tool` is empty for a list.
@@ -193,6 +208,21 @@ fn curl(gateway: SocketAddr, method: &str, tool: &str) -> String {
          -H 'Mcp-Method: {method}'{header} \
          -d '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\",\"params\":{{{name}{meta}}}}}'"
     )
+}
+
+/// Ends the walk; that nobody reads on, as behind `head`, is nothing to tell.
+fn broken_off(error: DemoError) -> Exit {
+    match error {
+        DemoError::Screen(cause) => unseen(cause),
+        error => told(error),
+    }
+}
+
+fn unseen(cause: io::Error) -> Exit {
+    if cause.kind() == io::ErrorKind::BrokenPipe {
+        return Exit::Failed;
+    }
+    told(DemoError::Screen(cause))
 }
 
 fn told(error: impl std::error::Error) -> Exit {

@@ -94,7 +94,9 @@ fn serve(args: Args) -> Result<(), Exit> {
     let running = app::start(options).map_err(|error| failed(&error))?;
     heed(running.handle())?;
     announce(&running.handle().status());
-    running.wait().map_err(|error| failed(&error))
+    running.wait().map_err(|error| failed(&error))?;
+    tracing::info!("stopped");
+    Ok(())
 }
 
 fn told(error: &dyn std::error::Error, exit: Exit) -> Exit {

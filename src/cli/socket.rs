@@ -1,8 +1,9 @@
 //! Which process a command speaks to.
 
 use std::{
+    fs,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use super::Exit;
@@ -12,7 +13,7 @@ use crate::{
         load,
     },
     config,
-    table::{self, Fault},
+    table::Fault,
 };
 
 /// Which process a command speaks to.
@@ -50,15 +51,30 @@ impl Which {
     fn configured(&self) -> Result<PathBuf, Exit> {
         let folder =
             load::find_folder(self.policy.as_deref()).map_err(|fault| config_fault(&[fault]))?;
-        let text = std::fs::read_to_string(folder.join(config::FILE)).unwrap_or_default();
-        let (written, _) = table::read(config::FILE, &text, |root| root.text("state_dir"));
-        if let Some(state_dir) = written.flatten() {
-            return Ok(PathBuf::from(state_dir.value).join(config::CONTROL_SOCKET));
+        let text = settings_text(&folder).map_err(|fault| config_fault(&[fault]))?;
+        let state_dir = config::read_state_dir(&text, &load::environment())
+            .map_err(|faults| config_fault(&faults))?;
+        Ok(state_dir.join(config::CONTROL_SOCKET))
+    }
+}
+
+/// The text of `tollgate.toml`. Only a file that is not there means the defaults: with any other failure the command
+/// would speak to a process that nobody named.
+fn settings_text(folder: &Path) -> Result<String, Fault> {
+    let unreadable = |path: &Path, error: io::Error| {
+        let message = format!("cannot be read: {error}; name the folder with --policy DIR");
+        Fault::whole(path.display().to_string(), message)
+    };
+    // This tells a folder that is not there from one without the file, and wants the right to look into it.
+    fs::read_dir(folder).map_err(|error| unreadable(folder, error))?;
+    let file = folder.join(config::FILE);
+    match fs::read_to_string(&file) {
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(&file).is_err() =>
+        {
+            Ok(String::new())
         }
-        let defaults = config::read(None, &load::environment());
-        defaults
-            .map(|settings| settings.control_socket())
-            .map_err(|faults| config_fault(&faults))
+        read => read.map_err(|error| unreadable(&file, error)),
     }
 }
 

@@ -25,6 +25,24 @@ pub fn read(text: Option<&str>, environment: &Environment) -> Result<Settings, V
     }
 }
 
+/// Reads nothing but where the state is, whatever faults the other keys have.
+///
+/// # Errors
+///
+/// The faults of `state_dir`, or of a text that is no TOML.
+pub fn read_state_dir(text: &str, environment: &Environment) -> Result<PathBuf, Vec<Fault>> {
+    let (found, mut faults) = table::read(FILE, text, |root| state_dir(root, environment));
+    let Some(path) = found.flatten() else {
+        return Err(faults);
+    };
+    faults.retain(|fault| fault.key == "state_dir");
+    if faults.is_empty() {
+        Ok(path)
+    } else {
+        Err(faults)
+    }
+}
+
 fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
     later(root);
     let public_url = root.text("public_url").and_then(|url| {

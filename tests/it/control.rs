@@ -1,5 +1,7 @@
 //! A whole process: start, control socket, reload, drain, signals, exit codes.
 
+mod which;
+
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
@@ -246,6 +248,7 @@ fn signals_reload_and_end_it() {
     served.signal(Signal::SIGHUP);
     served.until("tollgate.toml:1:1: unknown");
     served.signal(Signal::SIGTERM);
+    served.until("\"stopped\"");
     assert_eq!(served.end(), Some(0));
     assert_eq!(
         place.events().last().map(String::as_str),
@@ -315,7 +318,12 @@ fn one_process_for_each_state_folder_and_a_dead_one_makes_room() {
     let mut first = Served::start(&place);
     let second = place.run("serve");
     assert_eq!(second.status.code(), Some(1));
-    assert!(stderr(&second).contains("is in use"), "{}", stderr(&second));
+    let said = stderr(&second);
+    let told = format!(
+        "a tollgate already runs with state_dir `{}`",
+        place.state().display()
+    );
+    assert!(said.contains(&told), "{said}");
 
     first.child.kill().expect("a signal");
     first.child.wait().expect("an end");

@@ -1,6 +1,9 @@
 //! The demonstration, as a newcomer runs it.
 
-use std::process::Command;
+use std::{
+    io::{BufRead, BufReader, Read},
+    process::{Command, Stdio},
+};
 
 #[test]
 fn every_step_does_what_it_should() {
@@ -27,4 +30,23 @@ fn every_step_does_what_it_should() {
     ] {
         assert!(shown.contains(line), "`{line}` is missing: {shown}");
     }
+}
+
+#[test]
+fn it_ends_quietly_when_nobody_reads_on() {
+    let mut demo = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+        .arg("demo")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut reader = BufReader::new(demo.stdout.take().unwrap());
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    drop(reader);
+    let mut complaints = String::new();
+    let mut stderr = demo.stderr.take().unwrap();
+    stderr.read_to_string(&mut complaints).unwrap();
+    assert_eq!(demo.wait().unwrap().code(), Some(1));
+    assert_eq!(complaints, "");
 }

@@ -16,8 +16,9 @@ use crate::{
 };
 
 const NAME: &str = "keys.toml";
-/// The mode of a file that was not there before.
+/// The mode of a file that was not there before, beside what the folder lets its group read.
 const MODE: u32 = 0o600;
+const GROUP_READ: u32 = 0o040;
 
 /// The file, held against other writers for as long as this lives.
 #[derive(Debug)]
@@ -96,10 +97,15 @@ impl KeysFile {
             .create_new(true)
             .mode(MODE)
             .open(temporary)?;
-        // Root may run this for a process that is not root: the file stays whose it was.
+        // Root may run this for a process that is not root: the file stays whose it was, and a new one is for whom the
+        // folder is.
         let (owner, mode) = match fs::metadata(&self.path) {
             Ok(before) => (before.clone(), before.mode() & 0o7777),
-            Err(_) => (fs::metadata(folder)?, MODE),
+            Err(_) => {
+                let folder = fs::metadata(folder)?;
+                let mode = MODE | (folder.mode() & GROUP_READ);
+                (folder, mode)
+            }
         };
         let made = file.metadata()?;
         if (made.uid(), made.gid()) != (owner.uid(), owner.gid()) {

@@ -1,6 +1,6 @@
 use std::{
     fs::{self, Permissions},
-    os::unix::fs::{PermissionsExt, symlink},
+    os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink},
     path::Path,
     thread,
 };
@@ -48,11 +48,6 @@ fn a_new_key_is_shown_once_and_known_by_its_hash() {
         keys(folder.path()),
         format!("[[key]]\nsha256 = \"{digest}\"\nagent = \"ci\"\nuser = \"ann\"\n")
     );
-    let mode = fs::metadata(folder.path().join("keys.toml"))
-        .expect("there")
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o7777, 0o600);
     assert_eq!(
         did(folder.path(), &["list"]).expect("listed"),
         format!(
@@ -60,6 +55,29 @@ fn a_new_key_is_shown_once_and_known_by_its_hash() {
             &digest[..16]
         )
     );
+}
+
+#[test]
+fn a_new_file_is_for_the_group_that_may_read_the_folder() {
+    for (folder_mode, mode) in [
+        (0o700, 0o600),
+        (0o710, 0o600),
+        (0o750, 0o640),
+        (0o755, 0o640),
+    ] {
+        let folder = folder();
+        fs::set_permissions(folder.path(), Permissions::from_mode(folder_mode)).expect("chmod");
+        // Only root may give a file to a group that it is no member of.
+        let group = if nix::unistd::geteuid().is_root() {
+            4711
+        } else {
+            fs::metadata(folder.path()).expect("there").gid()
+        };
+        chown(folder.path(), None, Some(group)).expect("chgrp");
+        did(folder.path(), &["new", "--agent", "ci", "--user", "ann"]).expect("made");
+        let made = fs::metadata(folder.path().join("keys.toml")).expect("there");
+        assert_eq!((made.mode() & 0o7777, made.gid()), (mode, group));
+    }
 }
 
 #[test]
