@@ -1,4 +1,4 @@
-# The library's own tests, the integration tests, and the examples in the documentation.
+# The library's own tests, the integration tests, and examples in the documentation once there are any.
 set -uo pipefail
 source tests/harness/cargo.sh
 
