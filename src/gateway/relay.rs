@@ -1,12 +1,14 @@
 //! A server's stream on its way to the caller: event by event, and its answer only once it is recorded.
 
-use std::time::Duration;
+use std::{future::poll_fn, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
+use tokio::time::Instant;
 
 use super::{Asked, Entry, Gateway, Proof, asked::Ticket, entry::Ending, tell};
 use crate::{
+    deadline::Alarm,
     mcp::{Era, Method, Rejection, reply, sse},
     policy::Permit,
     refusal::Refusal,
@@ -36,6 +38,7 @@ pub(super) struct Relay {
     messages: Box<Messages>,
     ticket: Ticket,
     asker: Asker,
+    quiet: Alarm,
     over: bool,
 }
 
@@ -66,6 +69,7 @@ impl Relay {
                 era: asked.era,
                 method: asked.method,
             },
+            quiet: Alarm::default(),
             over: false,
         }
     }
@@ -82,11 +86,12 @@ impl Relay {
         if self.over {
             return None;
         }
+        self.quiet.set(Some(Instant::now() + QUIET));
         let waited = tokio::select! {
             biased;
             waited = self.messages.wait() => waited,
             () = self.ticket.stopped() => return self.stop().await,
-            () = tokio::time::sleep(QUIET) => return Some(sse::KEEP_ALIVE),
+            () = poll_fn(|context| self.quiet.poll(context)) => return Some(sse::KEEP_ALIVE),
         };
         match waited {
             Ok(_) => self.forward().await,

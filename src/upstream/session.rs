@@ -64,7 +64,7 @@ impl Session {
     }
 
     pub(super) fn headers(&self) -> HeaderMap {
-        let mut map = HeaderMap::with_capacity(6);
+        let mut map = HeaderMap::with_capacity(super::HEADERS);
         map.insert(
             headers::PROTOCOL_VERSION,
             HeaderValue::from_static(Revision::LEGACY.as_str()),
