@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Limits,
+    gate::Gate,
     watch::{self, Pulse, Wait, Watchdog, Watched},
 };
 use crate::refusal::Code;
@@ -62,17 +63,21 @@ pub(super) async fn serve<S, H>(
     S: AsyncRead + AsyncWrite + Unpin + Send,
     H: Handle,
 {
-    let pulse = Arc::new(Pulse::default());
+    let (pulse, gate) = (Arc::new(Pulse::default()), Gate::new());
     let service = service_fn(|request: Request<Incoming>| {
         let life = watch::Request::begin(&pulse);
         let unheard = Unheard(Some(handler.clone()));
         // Only a GET is answered by a stream without an end of its own.
         let until = (request.method() == Method::GET).then(|| drain.clone());
+        let gate = gate.opened();
         async move {
             let handler = unheard.hear();
-            let answer = handler.handle(request, peer).await;
+            // hyper keeps room for this future as long as the connection stands; its large part goes with the request.
+            let mut answer = Box::pin(handler.handle(request, peer));
+            let answer = poll_fn(|cx| gate.poll(cx, |cx| answer.as_mut().poll(cx))).await;
             Ok::<_, Infallible>(answer.map(|body| Answering {
                 body,
+                gate,
                 until,
                 _life: life,
             }))
@@ -167,6 +172,7 @@ fn late(wait: Wait) -> Option<(Code, String)> {
 /// An answer's body; its end is the end of the request. A stream that answers a GET ends when the process drains.
 struct Answering<B> {
     body: B,
+    gate: Gate,
     until: Option<CancellationToken>,
     _life: watch::Request,
 }
@@ -186,7 +192,8 @@ impl<B: Body + Unpin> Body for Answering<B> {
         {
             return Poll::Ready(None);
         }
-        Pin::new(&mut self.body).poll_frame(cx)
+        let Self { body, gate, .. } = &mut *self;
+        gate.poll(cx, |cx| Pin::new(body).poll_frame(cx))
     }
 
     fn is_end_stream(&self) -> bool {
