@@ -45,7 +45,7 @@ use crate::{
 /// The pipeline of one worker; cheap to clone.
 #[derive(Clone)]
 pub struct Gateway {
-    upstream: Upstream,
+    upstream: Arc<Upstream>,
     shared: Arc<Shared>,
 }
 
@@ -108,7 +108,10 @@ pub struct Ask {
 impl Gateway {
     /// The pipeline over `upstream`.
     pub fn new(upstream: Upstream, shared: Arc<Shared>) -> Self {
-        Self { upstream, shared }
+        Self {
+            upstream: Arc::new(upstream),
+            shared,
+        }
     }
 
     /// Answers one request, whatever it is.
