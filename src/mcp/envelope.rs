@@ -5,7 +5,7 @@ mod params;
 
 use std::borrow::Cow;
 
-pub use edit::splice;
+pub use edit::{member_cut, splice};
 pub use params::{Failure, Meta, Outcome, Params};
 
 use super::{
