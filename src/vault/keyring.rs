@@ -37,7 +37,7 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// Reads the keyring at `path`, and makes one where there is none: of several processes that do so at once, all get
+    /// Reads the keyring at `path`, which is absolute, and makes one where there is none: of several processes that do so at once, all get
     /// the same.
     ///
     /// # Errors
@@ -113,8 +113,10 @@ fn make(path: &Path) -> io::Result<()> {
     // Where it was never made there is nothing to take away.
     drop(fs::remove_file(&new));
     linked?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
+    match path.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
 }
 
 fn write(new: &Path) -> io::Result<()> {
