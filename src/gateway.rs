@@ -44,6 +44,7 @@ use crate::{
     refusal::{Code, Refusal},
     telemetry::Metrics,
     upstream::Upstream,
+    vault::Sealer,
 };
 
 /// The pipeline of one worker; cheap to clone.
@@ -60,19 +61,27 @@ pub struct Shared {
     clock: Arc<dyn Clock>,
     catalog: Catalog,
     sessions: Sessions,
+    /// Seals what a client carries from one round of a call to the next.
+    rounds: Sealer,
     /// The generation of the policy that holds; open streams watch it.
     holds: watch::Sender<u64>,
 }
 
 impl Shared {
     /// Nothing known of any server, no session open.
-    pub fn new(journal: Journal, metrics: Arc<Metrics>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        journal: Journal,
+        metrics: Arc<Metrics>,
+        clock: Arc<dyn Clock>,
+        rounds: Sealer,
+    ) -> Self {
         Self {
             journal,
             metrics,
             clock,
             catalog: Catalog::default(),
             sessions: Sessions::default(),
+            rounds,
             holds: watch::Sender::default(),
         }
     }
@@ -80,6 +89,11 @@ impl Shared {
     /// How many sessions are open.
     pub fn open_sessions(&self) -> usize {
         self.sessions.count()
+    }
+
+    /// Seals what a client carries from one round of a call to the next.
+    pub fn rounds(&self) -> &Sealer {
+        &self.rounds
     }
 
     /// Takes up another policy: forgets what was known of servers that it no longer names, and ends listening streams,

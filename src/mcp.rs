@@ -3,6 +3,7 @@
 //! Never: does I/O, or turns params or results into values on the hot path.
 //! Fails as: [`Rejection`], which is a [`crate::refusal::Refusal`] with the id to answer; the scan as [`scan::ScanError`].
 
+pub mod canonical;
 pub mod capabilities;
 pub mod envelope;
 pub mod headers;

@@ -97,6 +97,8 @@ codes! {
 
     RecordUnavailable "audit.unavailable" Internal 200 Tool, "try again once the operator has made room for records";
 
+    KeyringUnusable "vault.keyring" Internal 503 Http, "let the operator read the message and correct what it names";
+
     BadTarget "egress.bad_target" Policy 200 Tool, "ask the operator to correct the server's url";
     NameBlocked "egress.name_blocked" Policy 200 Tool, "ask the operator whether a private grant should name this host";
     HostNotAllowed "egress.host_not_allowed" Policy 403 Http, "ask the operator whether egress.toml should allow this host and port";
