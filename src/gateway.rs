@@ -13,6 +13,7 @@ mod forward;
 mod legacy;
 mod list;
 mod listening;
+mod mirrored;
 mod own;
 mod relay;
 mod reply;

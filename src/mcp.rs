@@ -6,6 +6,7 @@
 pub mod envelope;
 pub mod headers;
 mod methods;
+pub mod mirrors;
 mod rejection;
 pub mod reply;
 mod revision;
