@@ -61,6 +61,3 @@ pub enum Invalid {
     #[error(transparent)]
     Scan(#[from] ScanError),
 }
-
-#[cfg(test)]
-mod tests;

@@ -94,7 +94,7 @@ fn equal(header: &str, value: Part<'_>) -> bool {
 }
 
 /// The integer that a JSON number stands for, however it is written: `42`, `42.0` and `4.2e1` are one.
-pub(super) fn integer(text: &str) -> Option<i64> {
+fn integer(text: &str) -> Option<i64> {
     let (digits, exponent) = match text.split_once(['e', 'E']) {
         Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
         None => (text, 0),
@@ -136,3 +136,6 @@ fn shifted(mut number: i64, shift: i64) -> Option<i64> {
     }
     Some(number)
 }
+
+#[cfg(test)]
+mod tests;

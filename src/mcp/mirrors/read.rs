@@ -205,3 +205,6 @@ fn shown(text: &str) -> String {
         .flat_map(char::escape_debug)
         .collect()
 }
+
+#[cfg(test)]
+mod tests;
