@@ -19,6 +19,7 @@ mod relay;
 mod reply;
 mod session;
 mod tell;
+mod unfit;
 mod whole;
 
 use std::sync::Arc;

@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Asked, Entry, Finding, Gateway, own, whole};
+use super::{Asked, Entry, Finding, Gateway, own, unfit, whole};
 use crate::{
     catalog::{MAX_TOOLS, Tool},
     deadline::Deadline,
     egress::Effect,
-    mcp::{Era, tools::Page},
+    mcp::Era,
     policy::Permit,
     refusal::{Code, Refusal},
     upstream::{Edit, Error, Message, Request},
@@ -39,7 +39,7 @@ fn offer(
         return Ok(Finding::Message(message));
     };
     gateway.shared.catalog.learn(permit, &page.tools);
-    warn_of_unfit(permit, era, &page);
+    unfit::warn(&permit.server().name, era, &page);
     let offered = page.filtered(|tool| !permit.hidden(&tool.name) && tool.unfit(era).is_none());
     let Some(kept) = offered else {
         return Ok(Finding::Message(message));
@@ -53,18 +53,6 @@ fn offer(
         edits,
         session: None,
     })
-}
-
-/// One line for a list, however many of its tools cannot be used.
-fn warn_of_unfit(permit: &Permit, era: Era, page: &Page<'_>) {
-    let mut unfit = page
-        .tools
-        .iter()
-        .filter_map(|tool| Some((&tool.name, tool.unfit(era)?)));
-    if let Some((tool, reason)) = unfit.next() {
-        let (server, more) = (&permit.server().name, unfit.count());
-        tracing::warn!(%server, %tool, %reason, more, "tools are left out of a list");
-    }
 }
 
 /// What was filtered for one caller must not be shared by caches (MCP 2026-07-28, caching).

@@ -165,20 +165,19 @@ impl<'a> Reader<'a> {
         let start = self.scanner.position();
         let mut name: Option<Part<'a>> = None;
         let mut schema: Option<Part<'a>> = None;
-        let (mut schema_twice, mut task_only) = (false, false);
+        let (mut name_twice, mut schema_twice, mut task_only) = (false, false, false);
         self.scanner.enter_object().map_err(invalid)?;
         while let Some(key) = self.scanner.key().map_err(invalid)? {
             let value = self.scanner.value().map_err(invalid)?;
             match &*key {
-                "name" => {
-                    if name.replace(value).is_some() {
-                        return Err(malformed("a tool's `name` stands twice"));
-                    }
-                }
+                "name" => name_twice |= name.replace(value).is_some(),
                 "inputSchema" => schema_twice |= schema.replace(value).is_some(),
                 "execution" => task_only |= needs_task(value).map_err(invalid)?,
                 _ => {}
             }
+        }
+        if name_twice {
+            return Err(malformed("a tool's `name` stands twice"));
         }
         let Some(name) = name.and_then(|part| part.string()) else {
             return Err(malformed("a tool's `name` is not a string"));
