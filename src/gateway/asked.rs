@@ -18,7 +18,7 @@ use crate::{
     deadline::Deadline,
     egress::Effect,
     mcp::{
-        Envelope, Era, Method, Rejection, Revision,
+        Envelope, Era, Kind, Method, Rejection, Revision,
         headers::{self, ProtocolHeaders},
     },
     policy::{self, Permit},
@@ -60,17 +60,18 @@ impl<'a> Asked<'a> {
         };
         let method = checked.map_err(|rejection| (era, rejection))?;
         forward::check_params(&ask.head.headers)
-            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.id_text())))?;
+            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.asked_id())))?;
         let session = match (era, method) {
             (Era::Modern, _) | (Era::Legacy, Some(Method::Initialize)) => Ok(None),
             (Era::Legacy, _) => find_session(gateway, ask, permit, headers.session_id).map(Some),
         };
         let session = session
-            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.id_text())))?;
+            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.asked_id())))?;
         context::note(ask, &message, session.as_deref(), entry)
-            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.id_text())))?;
+            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.asked_id())))?;
         let id = message
             .id
+            .filter(|_| message.kind == Kind::Request)
             .map(|id| ask.body.slice(id.part().range()))
             .unwrap_or_default();
         Ok(Self {

@@ -116,6 +116,11 @@ impl<'a> Envelope<'a> {
         self.id.map(|id| id.as_str())
     }
 
+    /// The JSON text of the id that an answer goes to; none for a response, which has no answer.
+    pub fn asked_id(&self) -> Option<&'a str> {
+        self.id_text().filter(|_| self.kind == Kind::Request)
+    }
+
     /// The `_meta` of the parameters.
     pub fn meta(&self) -> Option<&Meta<'a>> {
         self.params.as_ref()?.meta.as_ref()

@@ -166,7 +166,9 @@ async fn what_is_the_same_for_all_may_be_shared() {
         ("s", "tools/list", "private"),
         ("t", "prompts/list", "private"),
     ] {
-        let reply = gate.send(Agent::modern(server).request("1", method, "")).await;
+        let reply = gate
+            .send(Agent::modern(server).request("1", method, ""))
+            .await;
         let result = &reply.json()["result"];
         assert_eq!(result["cacheScope"], scope, "{server} {}", reply.body);
         assert_eq!(result["ttlMs"], 7);

@@ -67,7 +67,12 @@ async fn a_session_opens_and_ends_on_both_sides() {
         }
     }
     // A revision that is not known is asked for in the newest; what the server answers holds.
-    for (hello, version) in tools.of("initialize").iter().zip(["2025-11-25", "2025-06-18", "2025-11-25"]) {
+    for (hello, version) in
+        tools
+            .of("initialize")
+            .iter()
+            .zip(["2025-11-25", "2025-06-18", "2025-11-25"])
+    {
         assert_eq!(
             hello.json["params"],
             json!({"protocolVersion":version,"capabilities":{},"clientInfo":{"name":"c","version":"1"}})
