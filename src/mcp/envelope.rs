@@ -198,8 +198,10 @@ impl<'a> Parts<'a> {
             }
             (Err(reason), _) => return Err(Rejection::new(Code::InvalidRequest, reason)),
         };
+        // What looks like a response is not answered under its id.
+        let answered = id.filter(|_| self.result.is_none() && self.error.is_none());
         self.judge(id)
-            .map_err(|rejection| rejection.with_id(id.map(|id| id.as_str())))
+            .map_err(|rejection| rejection.with_id(answered.map(|id| id.as_str())))
     }
 
     fn judge(self, id: Option<Id<'a>>) -> Result<Envelope<'a>, Rejection> {
