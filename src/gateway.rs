@@ -15,6 +15,7 @@ mod forward;
 mod legacy;
 mod list;
 mod listening;
+mod mirrored;
 mod own;
 mod pass;
 mod questions;
@@ -23,6 +24,7 @@ mod reply;
 mod rounds;
 mod session;
 mod tell;
+mod unfit;
 mod whole;
 
 use std::sync::Arc;

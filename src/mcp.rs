@@ -9,6 +9,7 @@ pub mod envelope;
 pub mod headers;
 mod input_required;
 mod methods;
+pub mod mirrors;
 mod rejection;
 pub mod reply;
 mod revision;
