@@ -12,7 +12,7 @@ use super::{
     forward, questions,
 };
 use crate::{
-    mcp::{Envelope, Era, InputRequired, Method, Rejection, headers, scan::Part},
+    mcp::{Envelope, Era, InputRequired, Method, Rejection, headers},
     policy::Permit,
     refusal::{Code, Refusal},
     upstream::{Edit, Message},
@@ -41,11 +41,11 @@ pub(super) fn resume(
             "`params.inputResponses` must be an object",
         ));
     }
-    let Some(state) = params.request_state else {
+    if params.request_state.is_none() {
         return Ok(None);
-    };
+    }
     let token = token(gateway, asker, permit, &asked.message)?;
-    let round = token.open(state.value).ok_or_else(|| {
+    let round = carried(&asked.message, &token).ok_or_else(|| {
         Refusal::new(
             Code::RoundInvalid,
             "`params.requestState` does not belong to this request",
@@ -86,7 +86,7 @@ pub(super) fn edits(
         return Err(malformed(permit, "`requestState` is longer than 32 KiB"));
     }
     let token = token(gateway, asker, permit, &request)?;
-    let last = carried(&request).and_then(|part| token.open(part));
+    let last = carried(&request, &token);
     let next = Round::after(last.as_ref(), state, gateway.shared.clock.now()).ok_or_else(|| {
         let server = &permit.server().name;
         let public = format!("server `{server}` asks for the ninth time before it answers");
@@ -98,8 +98,10 @@ pub(super) fn edits(
     Ok(changes.into_edits(message))
 }
 
-fn carried<'a>(request: &Envelope<'a>) -> Option<Part<'a>> {
-    Some(request.params.as_ref()?.request_state?.value)
+/// The round that `requestState` holds, if it was sealed for this request.
+fn carried(request: &Envelope<'_>, token: &Token<'_>) -> Option<Round> {
+    let state = request.params.as_ref()?.request_state?;
+    token.open(&state.value.string()?)
 }
 
 /// What seals and opens for this request.
@@ -117,7 +119,7 @@ fn token<'g>(
         endpoint: &permit.server().endpoint,
         method: &request.method,
         named: named.as_deref(),
-        arguments: params.and_then(|params| params.arguments),
+        arguments: params.and_then(|params| Some(params.arguments?.as_str())),
     };
     Token::new(gateway.shared.rounds(), &binding).map_err(|error| Rejection::from(error).refusal)
 }

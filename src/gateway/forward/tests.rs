@@ -1,5 +1,10 @@
 //! What goes on to a server, and what stays.
 
+use std::time::UNIX_EPOCH;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
 use super::*;
 
 fn forwarded(text: &'static str, id: u64) -> String {
@@ -120,4 +125,72 @@ fn what_connection_names_stays_here() {
     );
     from.insert("mcp-param-region", HeaderValue::from_static("eu"));
     assert!(!headers(&message, &from).contains_key("mcp-param-region"));
+}
+
+/// What `params` may hold, in any order; tasks and states beside one another share a comma.
+const MEMBERS: [(&str, &str); 7] = [
+    ("name", r#""x""#),
+    ("arguments", r#"{ "task" : 1, "requestState":"a" }"#),
+    ("task", r#"{"ttl":[1 , 2]}"#),
+    ("requestState", r#""tok\u0065n,""#),
+    (
+        "inputResponses",
+        r#"{"a":{"action":"accept","content":{"task":","}}}"#,
+    ),
+    (
+        "_meta",
+        r#"{"io.tollgate/turn":"t","io.modelcontextprotocol/clientCapabilities":{"roots":{},"elicitation":{}}}"#,
+    ),
+    ("x", "[ ]"),
+];
+
+fn space() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["", "", " ", "\n\t"])
+}
+
+proptest! {
+    #[test]
+    fn what_goes_and_what_stays_does_not_depend_on_the_order(
+        members in prop::sample::subsequence(MEMBERS.to_vec(), 0..=7).prop_shuffle(),
+        spaces in proptest::collection::vec(space(), 28),
+        id_last: bool,
+        state in prop::option::of(prop::option::of(Just(r#""own\n\u0041""#))),
+    ) {
+        let written: Vec<_> = members
+            .iter()
+            .zip(spaces.chunks(4))
+            .map(|((key, value), space)| {
+                format!("{}\"{key}\"{}:{}{value}{}", space[0], space[1], space[2], space[3])
+            })
+            .collect();
+        let params = format!(r#""params":{{{}}}"#, written.join(","));
+        let (first, last) = if id_last { (params, r#""id":"a""#.into()) } else { (r#""id":"a""#.into(), params) };
+        let text = format!(r#"{{"jsonrpc":"2.0",{first},"method":"tools/call",{last}}}"#);
+        let message = Envelope::inbound(text.as_bytes()).expect("a valid message");
+        let round = state.map(|state| {
+            Round::after(None, state, UNIX_EPOCH).expect("the first")
+        });
+        let out = body(&message, &Bytes::from(text.clone()), Relay::default(), round.as_ref(), 7);
+
+        let mut expected: Value = serde_json::from_str(&text).expect("JSON");
+        expected["id"] = 7.into();
+        let params = expected["params"].as_object_mut().expect("an object");
+        params.remove("task");
+        if let Some(meta) = params.get_mut("_meta") {
+            *meta = json!({
+                "io.tollgate/turn": null,
+                "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
+            });
+        }
+        match (params.get_mut("requestState"), state) {
+            (Some(found), Some(Some(_))) => *found = "own\nA".into(),
+            (Some(_), Some(None)) => drop(params.remove("requestState")),
+            _ => {}
+        }
+        prop_assert_eq!(serde_json::from_slice::<Value>(&out).expect("JSON"), expected);
+        // The server's own state comes back as it was written.
+        if let Some(Some(own)) = state.filter(|_| text.contains("tok")) {
+            prop_assert!(String::from_utf8_lossy(&out).contains(own));
+        }
+    }
 }

@@ -5,10 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 
 use crate::{
-    mcp::{
-        canonical,
-        scan::{Part, ScanError},
-    },
+    mcp::{canonical, scan::ScanError},
     policy::Endpoint,
     subject::Subject,
     vault::Sealer,
@@ -33,7 +30,11 @@ pub(in crate::gateway) struct Round {
 
 impl Round {
     /// The round that follows `last`; `None` for one too many. `state` is JSON text.
-    pub(super) fn after(last: Option<&Self>, state: Option<&str>, now: SystemTime) -> Option<Self> {
+    pub(in crate::gateway) fn after(
+        last: Option<&Self>,
+        state: Option<&str>,
+        now: SystemTime,
+    ) -> Option<Self> {
         let number = last.map_or(1, |last| last.number.saturating_add(1));
         (number <= ROUNDS).then(|| Self {
             number,
@@ -87,14 +88,14 @@ pub(super) struct Binding<'a> {
     pub(super) method: &'a str,
     /// The tool, the prompt, or the resource's URI.
     pub(super) named: Option<&'a str>,
-    /// However they are written, equal arguments are the same.
-    pub(super) arguments: Option<Part<'a>>,
+    /// JSON text; however they are written, equal arguments are the same.
+    pub(super) arguments: Option<&'a str>,
 }
 
 impl Binding<'_> {
     /// Its parts, each after its length, so that nothing can move from one to the next.
     fn to_bytes(&self) -> Result<Vec<u8>, ScanError> {
-        let arguments = self.arguments.map(|part| part.as_str().as_bytes());
+        let arguments = self.arguments.map(str::as_bytes);
         let digest = arguments.map(canonical::digest).transpose()?;
         let parts: [&[u8]; 11] = [
             self.subject.tenant.as_bytes(),
@@ -137,9 +138,9 @@ impl<'s> Token<'s> {
     }
 
     /// The round that was sealed for this request, perhaps long ago; `None` for anything else.
-    pub(super) fn open(&self, value: Part<'_>) -> Option<Round> {
-        let sealed = BASE64_URL_SAFE_NO_PAD.decode(value.string()?.as_bytes());
-        let plain = self.sealer.open(&sealed.ok()?, &self.binding)?;
+    pub(super) fn open(&self, text: &str) -> Option<Round> {
+        let sealed = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
+        let plain = self.sealer.open(&sealed, &self.binding)?;
         Round::from_bytes(&plain)
     }
 }
