@@ -18,10 +18,7 @@ const FORM: &str = r#"{"jsonrpc":"2.0","id":"q-1","method":"elicitation/create",
 /// A session of a client that offers `capabilities`.
 async fn session(gate: &Gate, capabilities: &str) -> Agent {
     let mut agent = Agent::modern("s");
-    let hello = format!(
-        r#"{{"jsonrpc":"2.0","id":"i","method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"clientInfo":{{"name":"c","version":"1"}}}}}}"#
-    );
-    let welcome = gate.send(agent.post(&hello)).await;
+    let welcome = gate.send(agent.hello("2025-11-25", capabilities)).await;
     assert_eq!(welcome.status, 200, "{}", welcome.body);
     agent.session = welcome.header("mcp-session-id").map(str::to_owned);
     agent
