@@ -21,6 +21,7 @@ mod pass;
 mod questions;
 mod relay;
 mod reply;
+mod rounds;
 mod session;
 mod tell;
 mod unfit;

@@ -11,6 +11,7 @@ use super::{
     context,
     courier::Line,
     forward,
+    rounds::Round,
     session::{InFlight, Session},
     tell,
 };
@@ -82,6 +83,8 @@ impl<'a> Asked<'a> {
                 era,
                 method,
                 scope: scope(ask, permit, method),
+                subject: ask.caller.subject().clone(),
+                body: ask.body.clone(),
             },
             session,
             head: &ask.head.headers,
@@ -118,18 +121,25 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// The request as it goes on to the server.
+    /// The request as it goes on to the server, perhaps from a round before.
     pub(super) fn request<'r>(
         &'r self,
         permit: &'r Permit,
         ticket: &Ticket,
+        round: Option<&Round>,
         effect: &'r Effect,
         deadline: Deadline,
     ) -> Request<'r> {
         Request {
             permit,
             wire: self.wire(|| forward::headers(&self.message, self.head)),
-            body: forward::body(&self.message, self.body, permit.server().relay, ticket.id),
+            body: forward::body(
+                &self.message,
+                self.body,
+                permit.server().relay,
+                round,
+                ticket.id,
+            ),
             id: ticket.id,
             effect,
             deadline,

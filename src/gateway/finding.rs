@@ -59,7 +59,7 @@ impl Finding {
                 mut edits,
                 session,
             } => {
-                match asker.edits(permit, &message) {
+                match asker.edits(gateway, permit, &message) {
                     Ok(more) => edits.extend(more),
                     Err(refusal) => return refused(entry, asked, refusal).await,
                 }
