@@ -59,6 +59,7 @@ impl Asker {
         gateway: &Gateway,
         permit: &Permit,
         message: &Message,
+        scope: Scope,
     ) -> Result<Vec<Edit>, Refusal> {
         let (Era::Modern, Some(kind)) = (self.era, message.result_kind()) else {
             return Ok(Vec::new());
@@ -73,7 +74,7 @@ impl Asker {
             }
         }
         if self.method.is_some_and(Method::is_cacheable) {
-            hint(permit, message, self.scope, &mut changes)?;
+            hint(permit, message, scope, &mut changes)?;
         }
         Ok(changes.into_edits(message))
     }

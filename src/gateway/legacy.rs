@@ -69,6 +69,7 @@ pub(super) async fn initialize(
     Ok(Finding::Message {
         message,
         edits,
+        scope: None,
         session: Some(id),
     })
 }
