@@ -21,6 +21,8 @@ mod questions;
 mod relay;
 mod reply;
 mod session;
+mod streams;
+mod subscription;
 mod tell;
 mod whole;
 
@@ -28,11 +30,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, Response, request::Parts};
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 pub use reply::ReplyBody;
-use {asked::Asked, entry::Entry, finding::Finding, reply::Proof, session::Sessions};
+use {
+    asked::Asked, entry::Entry, finding::Finding, reply::Proof, session::Sessions, streams::Streams,
+};
 
 use crate::{
     audit::{Journal, Kind, Phase, Record},
@@ -61,10 +65,9 @@ pub struct Shared {
     clock: Arc<dyn Clock>,
     catalog: Catalog,
     sessions: Sessions,
+    streams: Streams,
     /// Seals what a client carries from one round of a call to the next.
     rounds: Sealer,
-    /// The generation of the policy that holds; open streams watch it.
-    holds: watch::Sender<u64>,
 }
 
 impl Shared {
@@ -81,8 +84,8 @@ impl Shared {
             clock,
             catalog: Catalog::default(),
             sessions: Sessions::default(),
+            streams: Streams::default(),
             rounds,
-            holds: watch::Sender::default(),
         }
     }
 
@@ -99,9 +102,14 @@ impl Shared {
     /// Takes up another policy: forgets what was known of servers that it no longer names, and ends listening streams,
     /// which may have been opened by callers whom it does not let in. Calls end by the policy that they began with.
     pub fn take_up(&self, policy: &Snapshot) {
-        self.holds.send_replace(policy.generation);
+        self.streams.take_up(policy.generation);
         self.catalog
             .retain(|name| policy.servers.contains_key(name));
+    }
+
+    /// Ends listening streams, which have no end of their own: the process drains. Calls run to theirs.
+    pub fn end_streams(&self) {
+        self.streams.end();
     }
 }
 
@@ -192,6 +200,7 @@ impl Gateway {
             Some(M::ToolsList) => list::list(self, asked, permit, entry).await,
             Some(M::Discover) => discover::discover(self, asked, permit, entry).await,
             Some(M::Initialize) => legacy::initialize(self, ask, asked, permit, entry).await,
+            Some(M::Listen) => subscription::listen(self, ask, asked, permit, entry).await,
             Some(M::Ping) => Ok(Finding::Empty),
             Some(M::Cancelled) => legacy::cancelled(self, asked, permit),
             Some(M::Initialized | M::Progress | M::RootsChanged) => {

@@ -4,10 +4,12 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
+use tokio::time::timeout_at;
 
 use super::{Error, Messages};
 use crate::{
-    egress::{Body, Inbound},
+    deadline::Deadline,
+    egress::{self, Body, Inbound},
     mcp::{Envelope, Kind, envelope::splice, scan::Part, tools::Page},
     policy::Permit,
     refusal::Refusal,
@@ -314,6 +316,33 @@ pub(super) async fn read(permit: &Permit, id: u64, inbound: Inbound) -> Result<A
             })
         }
         _ => Err(content_type_error(permit, &inbound.headers)),
+    }
+}
+
+/// Reads the answer to a subscription, a stream or an error; what is no stream has come by `end`.
+pub(super) async fn read_subscribed(
+    permit: &Permit,
+    id: u64,
+    mut inbound: Inbound,
+    end: Deadline,
+) -> Result<Answer, Error> {
+    let server = || permit.server().name.clone();
+    if let Type::Events = Type::of(&inbound.headers) {
+        inbound.body = inbound.body.open_ended();
+    }
+    let host = inbound.destination.host.clone();
+    let reading = timeout_at(end.instant(), read(permit, id, inbound));
+    let answer = reading.await.map_err(|_| Error::Egress {
+        server: server(),
+        source: egress::Error::CallTimeout { host },
+        destination: None,
+    })?;
+    match answer? {
+        Answer::Whole(message) if message.result().is_some() => Err(Error::Malformed {
+            server: server(),
+            reason: "its answer to subscriptions/listen is no event stream".to_owned(),
+        }),
+        answer => Ok(answer),
     }
 }
 

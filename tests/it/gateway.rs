@@ -21,6 +21,7 @@ mod renewal;
 mod sentinel;
 mod sessions;
 mod streams;
+mod subscriptions;
 mod tls;
 mod who;
 
