@@ -8,6 +8,7 @@ mod era;
 mod error;
 mod session;
 mod stream;
+mod subscribe;
 
 use std::sync::{
     Arc,
@@ -110,20 +111,6 @@ impl Upstream {
             Err(error) => Err(error),
         };
         Ok((message, destination))
-    }
-
-    /// Opens a subscription: its answer is a stream that either side may end, or an error.
-    pub async fn subscribe(&self, request: Request<'_>) -> Result<Answered, Error> {
-        let Request { permit, id, .. } = request;
-        let opening = Deadline::after(permit.server().limits.call);
-        self.require_modern(permit, opening).await?;
-        let inbound = self.post(request).await?;
-        let destination = inbound.destination.clone();
-        let answer = answer::read_subscribed(permit, id, inbound, opening).await;
-        Ok(Answered {
-            answer,
-            destination,
-        })
     }
 
     async fn exchange(&self, request: Request<'_>) -> Result<Answered, Error> {

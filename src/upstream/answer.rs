@@ -4,12 +4,10 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
-use tokio::time::timeout_at;
 
 use super::{Error, Messages};
 use crate::{
-    deadline::Deadline,
-    egress::{self, Body, Inbound},
+    egress::{Body, Inbound},
     mcp::{Envelope, Kind, envelope::splice, scan::Part, tools::Page},
     policy::Permit,
     refusal::Refusal,
@@ -319,33 +317,6 @@ pub(super) async fn read(permit: &Permit, id: u64, inbound: Inbound) -> Result<A
     }
 }
 
-/// Reads the answer to a subscription, a stream or an error; what is no stream has come by `end`.
-pub(super) async fn read_subscribed(
-    permit: &Permit,
-    id: u64,
-    mut inbound: Inbound,
-    end: Deadline,
-) -> Result<Answer, Error> {
-    let server = || permit.server().name.clone();
-    if let Type::Events = Type::of(&inbound.headers) {
-        inbound.body = inbound.body.open_ended();
-    }
-    let host = inbound.destination.host.clone();
-    let reading = timeout_at(end.instant(), read(permit, id, inbound));
-    let answer = reading.await.map_err(|_| Error::Egress {
-        server: server(),
-        source: egress::Error::CallTimeout { host },
-        destination: None,
-    })?;
-    match answer? {
-        Answer::Whole(message) if message.result().is_some() => Err(Error::Malformed {
-            server: server(),
-            reason: "its answer to subscriptions/listen is no event stream".to_owned(),
-        }),
-        answer => Ok(answer),
-    }
-}
-
 /// Reads the answer to a GET: the stream, or `None` where the server offers none.
 pub(super) fn read_listening(permit: &Permit, inbound: Inbound) -> Result<Option<Messages>, Error> {
     match (inbound.status, Type::of(&inbound.headers)) {
@@ -387,14 +358,15 @@ fn content_type_error(permit: &Permit, headers: &HeaderMap) -> Error {
     }
 }
 
-enum Type {
+/// What a body is said to be.
+pub(super) enum Type {
     Json,
     Events,
     Other,
 }
 
 impl Type {
-    fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
         let value = headers
             .get(header::CONTENT_TYPE)
             .and_then(|value| value.to_str().ok());

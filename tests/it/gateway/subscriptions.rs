@@ -158,10 +158,15 @@ async fn a_server_ends_it_in_one_way_or_another() {
         ("{".to_owned(), None, "failed upstream.malformed"),
         (String::new(), None, "failed upstream.no_answer"),
     ] {
-        let said = [&*acknowledged("$ID"), &*last];
-        let said = if last.is_empty() { &said[..1] } else { &said };
-        let (_tools, gate) = before(listening(say::events(said)), "").await;
+        let more = Latch::new();
+        let mut steps = quiet(Step::Wait(more.clone()));
+        if !last.is_empty() {
+            steps.push(say::event(&last));
+        }
+        steps.push(say::end());
+        let (_tools, gate) = before(listening(steps), "").await;
         let mut stream = listen(&Agent::modern("s"), &gate, "7").await;
+        more.open();
         assert_eq!(stream.event().await, seen, "{last}");
         if seen.is_some() {
             assert_eq!(stream.event().await, None, "{last}");
