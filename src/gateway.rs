@@ -15,6 +15,7 @@ mod forward;
 mod legacy;
 mod list;
 mod listening;
+mod mirrored;
 mod own;
 mod pass;
 mod questions;
@@ -24,6 +25,7 @@ mod session;
 mod streams;
 mod subscription;
 mod tell;
+mod unfit;
 mod whole;
 
 use std::sync::Arc;
