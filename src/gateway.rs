@@ -10,6 +10,7 @@ mod context;
 mod courier;
 mod discover;
 mod entry;
+mod farewell;
 mod finding;
 mod forward;
 mod legacy;
@@ -37,7 +38,8 @@ use uuid::Uuid;
 
 pub use reply::ReplyBody;
 use {
-    asked::Asked, entry::Entry, finding::Finding, reply::Proof, session::Sessions, streams::Streams,
+    asked::Asked, entry::Entry, farewell::Farewells, finding::Finding, reply::Proof,
+    session::Sessions, streams::Streams,
 };
 
 use crate::{
@@ -68,6 +70,7 @@ pub struct Shared {
     catalog: Catalog,
     sessions: Sessions,
     streams: Streams,
+    farewells: Farewells,
     /// Seals what a client carries from one round of a call to the next.
     rounds: Sealer,
 }
@@ -87,6 +90,7 @@ impl Shared {
             catalog: Catalog::default(),
             sessions: Sessions::default(),
             streams: Streams::default(),
+            farewells: Farewells::default(),
             rounds,
         }
     }
@@ -137,6 +141,12 @@ impl Gateway {
     /// The pipeline over `upstream`.
     pub fn new(upstream: Upstream, shared: Arc<Shared>) -> Self {
         Self { upstream, shared }
+    }
+
+    /// Ends sessions that have long been idle, and tells their servers where `policy`, the one that holds, allows it.
+    /// To be called now and then, from a runtime.
+    pub fn sweep(&self, policy: &Snapshot) {
+        farewell::sweep(self, policy);
     }
 
     /// Answers one request, whatever it is.
@@ -212,6 +222,11 @@ impl Gateway {
             // A response, or a notification that means nothing here.
             None => questions::answer(self, asked, permit, entry).await,
         }
+    }
+
+    fn count_sessions(&self) {
+        let count = self.shared.open_sessions();
+        self.shared.metrics.mcp_sessions.set(count as i64);
     }
 
     /// The record of a request of which only the head is known.

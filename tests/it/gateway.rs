@@ -10,6 +10,7 @@ mod faults;
 mod features;
 mod floods;
 mod gone;
+mod idle;
 mod input;
 mod late;
 mod listening;

@@ -5,9 +5,9 @@ use tollgate::app::reload::Outcome;
 use super::{Agent, SHORT, before, ends, stop};
 use crate::support::{
     client::Exchange,
-    gate::{Gate, eventually, write},
+    gate::{Gate, Policy, eventually, write},
     sound as say,
-    tools::{Latch, Seen, Step},
+    tools::{Latch, Seen, Step, Tools},
 };
 
 const LISTEN: &str = "subscriptions/listen";
@@ -256,6 +256,26 @@ async fn it_ends_in_order_when_another_policy_holds() {
         closed.wait().await;
     }
     assert_eq!(stop(gate).await, ["request allowed"; 2]);
+}
+
+#[tokio::test]
+async fn streams_end_with_the_key_that_opened_them() {
+    let key = "tg_until_soon_1234";
+    let expires = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(6);
+    let expires = expires.strftime("%Y-%m-%dT%H:%M:%SZ");
+    let who = format!("agent = \"a\"\nuser = \"ann\"\nexpires = {expires}");
+    let tools = Tools::start(listening(quiet(Step::Hang))).await;
+    let policy = Policy::keys(&[(key, &who)], "").server("s", tools.address, "", "");
+    let gate = Gate::start(&policy);
+    let modern = Agent::modern("s").with_key(key);
+    let legacy = modern.clone().legacy(&gate).await;
+    let mut subscribed = listen(&modern, &gate, "7").await;
+    let mut stream = legacy.listen(&gate).await;
+    assert_eq!(subscribed.event().await, Some(ended("7")));
+    while stream.event().await.is_some() {}
+    assert!(stream.complete);
+    assert_eq!(gate.send(modern.call("1", "get_weather")).await.status, 401);
+    gate.stop().await;
 }
 
 /// Streams of both eras count alike, and one that ends makes room.
