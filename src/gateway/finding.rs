@@ -5,7 +5,7 @@ use http::{HeaderValue, Response, StatusCode};
 
 use super::{
     Asked, Entry, Gateway, Proof, ReplyBody, asked::Ticket, asker::Scope, entry::Ending,
-    relay::Relay, reply,
+    relay::Relay, reply, subscription::Opened,
 };
 use crate::{
     mcp::{self, Era, Rejection, headers},
@@ -26,6 +26,8 @@ pub(super) enum Finding {
     },
     /// A stream that ends with the server's answer.
     Stream(Box<Messages>, Ticket),
+    /// A subscription, whose stream either side may end.
+    Subscription(Opened),
     /// An empty result of our own.
     Empty,
     /// A notification was taken.
@@ -57,6 +59,9 @@ impl Finding {
             Self::Stream(messages, ticket) => {
                 let relay = Relay::new(gateway, asked, permit, entry, messages, ticket);
                 return reply::events(relay.events());
+            }
+            Self::Subscription(opened) => {
+                return reply::events(opened.events(asked, permit, entry));
             }
             Self::Message {
                 message,

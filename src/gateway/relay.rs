@@ -141,7 +141,7 @@ impl Relay {
 }
 
 /// The event that ends a stream.
-fn last(pieces: &[Bytes; 3], mut out: BytesMut, _proof: Proof) -> Bytes {
+pub(super) fn last(pieces: &[Bytes; 3], mut out: BytesMut, _proof: Proof) -> Bytes {
     let [head, id, tail] = pieces;
     sse::encode(&mut out, &[head, id, tail]);
     out.freeze()

@@ -147,6 +147,14 @@ pub fn empty(era: Era, id: &str) -> Bytes {
     response(Some(id), "result", result)
 }
 
+/// The answer that ends a subscription in order (MCP 2026-07-28, subscriptions).
+pub fn unsubscribed(id: &str) -> Bytes {
+    let result = format!(
+        r#"{{"resultType":"complete","_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}"#
+    );
+    response(Some(id), "result", result.as_bytes())
+}
+
 /// A response with this result, a JSON text.
 pub fn result(id: &str, result: &[u8]) -> Bytes {
     response(Some(id), "result", result)

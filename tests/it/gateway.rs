@@ -10,6 +10,7 @@ mod faults;
 mod features;
 mod floods;
 mod gone;
+mod idle;
 mod input;
 mod late;
 mod listening;
@@ -25,6 +26,7 @@ mod rounds;
 mod sentinel;
 mod sessions;
 mod streams;
+mod subscriptions;
 mod tls;
 mod who;
 
