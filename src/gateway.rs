@@ -4,31 +4,44 @@
 //! Fails as: [`crate::refusal::Refusal`], answered in the caller's own era.
 
 mod asked;
+mod asker;
 mod call;
 mod context;
+mod courier;
 mod discover;
 mod entry;
+mod farewell;
 mod finding;
 mod forward;
 mod legacy;
 mod list;
 mod listening;
+mod mirrored;
 mod own;
+mod pass;
+mod questions;
 mod relay;
 mod reply;
+mod rounds;
 mod session;
+mod streams;
+mod subscription;
 mod tell;
+mod unfit;
 mod whole;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, Response, request::Parts};
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 pub use reply::ReplyBody;
-use {asked::Asked, entry::Entry, finding::Finding, reply::Proof, session::Sessions};
+use {
+    asked::Asked, entry::Entry, farewell::Farewells, finding::Finding, reply::Proof,
+    session::Sessions, streams::Streams,
+};
 
 use crate::{
     audit::{Journal, Kind, Phase, Record},
@@ -40,6 +53,7 @@ use crate::{
     refusal::{Code, Refusal},
     telemetry::Metrics,
     upstream::Upstream,
+    vault::Sealer,
 };
 
 /// The pipeline of one worker; cheap to clone.
@@ -56,20 +70,29 @@ pub struct Shared {
     clock: Arc<dyn Clock>,
     catalog: Catalog,
     sessions: Sessions,
-    /// The generation of the policy that holds; open streams watch it.
-    holds: watch::Sender<u64>,
+    streams: Streams,
+    farewells: Farewells,
+    /// Seals what a client carries from one round of a call to the next.
+    rounds: Sealer,
 }
 
 impl Shared {
     /// Nothing known of any server, no session open.
-    pub fn new(journal: Journal, metrics: Arc<Metrics>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        journal: Journal,
+        metrics: Arc<Metrics>,
+        clock: Arc<dyn Clock>,
+        rounds: Sealer,
+    ) -> Self {
         Self {
             journal,
             metrics,
             clock,
             catalog: Catalog::default(),
             sessions: Sessions::default(),
-            holds: watch::Sender::default(),
+            streams: Streams::default(),
+            farewells: Farewells::default(),
+            rounds,
         }
     }
 
@@ -78,12 +101,22 @@ impl Shared {
         self.sessions.count()
     }
 
+    /// Seals what a client carries from one round of a call to the next.
+    pub fn rounds(&self) -> &Sealer {
+        &self.rounds
+    }
+
     /// Takes up another policy: forgets what was known of servers that it no longer names, and ends listening streams,
     /// which may have been opened by callers whom it does not let in. Calls end by the policy that they began with.
     pub fn take_up(&self, policy: &Snapshot) {
-        self.holds.send_replace(policy.generation);
+        self.streams.take_up(policy.generation);
         self.catalog
             .retain(|name| policy.servers.contains_key(name));
+    }
+
+    /// Ends listening streams, which have no end of their own: the process drains. Calls run to theirs.
+    pub fn end_streams(&self) {
+        self.streams.end();
     }
 }
 
@@ -112,6 +145,12 @@ impl Gateway {
             upstream: Arc::new(upstream),
             shared,
         }
+    }
+
+    /// Ends sessions that have long been idle, and tells their servers where `policy`, the one that holds, allows it.
+    /// To be called now and then, from a runtime.
+    pub fn sweep(&self, policy: &Snapshot) {
+        farewell::sweep(self, policy);
     }
 
     /// Answers one request, whatever it is.
@@ -154,27 +193,44 @@ impl Gateway {
         permit: &Permit,
         entry: &mut Entry,
     ) -> Result<Finding, Refusal> {
-        if let Some(method) = asked.method {
+        let method = asked.asker.method;
+        if let Some(method) = method {
             entry.is(kind(method), method.as_str());
         }
         // Calls are what there is much of: the state of everything else is boxed, so that it does not weigh on them.
-        match asked.method {
-            Some(mcp::Method::ToolsCall) => call::call(self, asked, permit, entry).await,
-            Some(mcp::Method::ToolsList) => Box::pin(list::list(self, asked, permit, entry)).await,
-            Some(mcp::Method::Discover) => {
-                Box::pin(discover::discover(self, asked, permit, entry)).await
-            }
-            Some(mcp::Method::Initialize) => {
-                Box::pin(legacy::initialize(self, ask, asked, permit, entry)).await
-            }
-            Some(mcp::Method::Ping) => Ok(Finding::Empty),
-            Some(mcp::Method::Initialized) => {
-                Box::pin(legacy::initialized(self, asked, permit)).await
-            }
-            Some(mcp::Method::Cancelled) => legacy::cancelled(self, asked, permit),
-            // Progress of the client's answers to requests that are not relayed, unknown notifications, stray responses.
-            Some(mcp::Method::Progress) | None => Ok(Finding::Accepted),
+        if method == Some(mcp::Method::ToolsCall) {
+            return call::call(self, asked, permit, entry).await;
         }
+        Box::pin(self.answer_other(ask, asked, permit, entry)).await
+    }
+
+    async fn answer_other(
+        &self,
+        ask: &Ask,
+        asked: &Asked<'_>,
+        permit: &Permit,
+        entry: &mut Entry,
+    ) -> Result<Finding, Refusal> {
+        use mcp::Method as M;
+        match asked.asker.method {
+            Some(M::ToolsList) => list::list(self, asked, permit, entry).await,
+            Some(M::Discover) => discover::discover(self, asked, permit, entry).await,
+            Some(M::Initialize) => legacy::initialize(self, ask, asked, permit, entry).await,
+            Some(M::Listen) => subscription::listen(self, ask, asked, permit, entry).await,
+            Some(M::Ping) => Ok(Finding::Empty),
+            Some(M::Cancelled) => legacy::cancelled(self, asked, permit),
+            Some(M::Initialized | M::Progress | M::RootsChanged) => {
+                legacy::notified(self, asked, permit).await
+            }
+            Some(_) => pass::pass(self, asked, permit, entry).await,
+            // A response, or a notification that means nothing here.
+            None => questions::answer(self, asked, permit, entry).await,
+        }
+    }
+
+    fn count_sessions(&self) {
+        let count = self.shared.open_sessions();
+        self.shared.metrics.mcp_sessions.set(count as i64);
     }
 
     /// The record of a request of which only the head is known.

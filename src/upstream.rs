@@ -8,6 +8,7 @@ mod era;
 mod error;
 mod session;
 mod stream;
+mod subscribe;
 
 use std::sync::{
     Arc,
@@ -17,7 +18,7 @@ use std::sync::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
-pub use answer::{Answer, Edit, Message};
+pub use answer::{Answer, Edit, Message, ResultKind};
 pub use era::Eras;
 pub use error::Error;
 pub use session::{Hello, Session};

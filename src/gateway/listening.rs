@@ -1,27 +1,25 @@
 //! The stream of what a server says unasked, in a session.
 
-use std::sync::Arc;
-
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
 use http::Response;
-use tokio::sync::watch;
 
 use super::{
     Ask, Entry, Gateway, ReplyBody,
+    courier::{Courier, Line},
     entry::Ending,
     finding,
     legacy::session_of,
     relay, reply,
-    session::{Listening, Session},
-    tell,
+    session::Listening,
+    streams::Place,
 };
 use crate::{
     deadline::Deadline,
     mcp::{Era, headers, sse},
     policy::Permit,
     refusal::{Code, Refusal},
-    upstream::{Item, Messages},
+    upstream::Messages,
 };
 
 /// Opens the stream of what the server says unasked.
@@ -46,26 +44,30 @@ pub(super) async fn listen(
                 "another stream of this session is open",
             )
         })?;
+        let now = gateway.shared.clock.now();
+        let stream = gateway.shared.streams.open(&ask.caller, permit, now)?;
         entry.admit_read()?;
         let opened = gateway
             .upstream
             .listen(permit, &session.upstream, Deadline::of_open_stream())
             .await?;
-        Ok((session, place, opened))
+        Ok((session, place, stream, opened))
     };
     match opening.await {
-        Ok((_, _, None)) => {
+        Ok((.., None)) => {
             let refusal = Refusal::new(Code::MethodNotAllowed, "this server offers no stream");
             finding::unread(entry, Era::Legacy, &refusal.into())
         }
-        Ok((session, place, Some(messages))) => {
-            let listener = Listener {
-                gateway: gateway.clone(),
-                permit: permit.clone(),
+        Ok((session, place, stream, Some(messages))) => {
+            let line = Line::Session {
                 session,
+                call: None,
+            };
+            let listener = Listener {
+                courier: Courier::new(gateway, permit, line),
                 place,
+                stream,
                 messages,
-                holds: gateway.shared.holds.subscribe(),
                 entry,
             };
             reply::events(listener.events())
@@ -74,14 +76,12 @@ pub(super) async fn listen(
     }
 }
 
-/// A listening stream, open until either side ends it, the session does, or another policy holds.
+/// A listening stream, open until either side ends it, the session does, or its place is lost.
 struct Listener {
-    gateway: Gateway,
-    permit: Permit,
-    session: Arc<Session>,
+    courier: Courier,
     place: Listening,
+    stream: Place,
     messages: Messages,
-    holds: watch::Receiver<u64>,
     entry: Entry,
 }
 
@@ -94,12 +94,10 @@ impl Listener {
     }
 
     async fn next(&mut self) -> Option<Bytes> {
-        let own = self.permit.generation();
         let waited = tokio::select! {
             biased;
             () = self.place.ended() => Ok(false),
-            // The client asks again, and is judged again.
-            _ = self.holds.wait_for(|holds| *holds > own) => Ok(false),
+            () = self.stream.ended() => Ok(false),
             waited = self.messages.wait() => waited,
             () = tokio::time::sleep(relay::QUIET) => return Some(sse::KEEP_ALIVE),
         };
@@ -118,21 +116,7 @@ impl Listener {
     fn forward(&mut self) -> Bytes {
         let mut out = BytesMut::new();
         while let Some(item) = self.messages.take() {
-            match item {
-                Item::Notification { method, text } if relay::relayed(&method) => {
-                    sse::encode(&mut out, &[&text])
-                }
-                Item::Notification { .. } | Item::Answer(_) => {}
-                Item::Request { method, id } => {
-                    tell::answer(
-                        &self.gateway,
-                        &self.permit,
-                        Some(&self.session),
-                        &method,
-                        &id,
-                    );
-                }
-            }
+            self.courier.carry(item, &mut out);
         }
         if out.is_empty() {
             sse::KEEP_ALIVE

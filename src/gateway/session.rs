@@ -23,9 +23,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::questions::Questions;
 use crate::{
     id,
-    policy::Server,
+    mcp::capabilities::Offer,
+    policy::{self, Permit, Server, Snapshot},
     refusal::{Code, Refusal},
     subject::Subject,
     upstream,
@@ -54,6 +56,10 @@ pub(super) struct Sessions {
 pub(super) struct Session {
     pub(super) id: Arc<str>,
     pub(super) upstream: upstream::Session,
+    /// What the client offers to the server.
+    pub(super) offer: Offer,
+    /// What the server asks of the client.
+    pub(super) questions: Questions,
     subject: Arc<Subject>,
     server: Arc<Server>,
     running: Mutex<HashMap<Bytes, Running>>,
@@ -107,7 +113,6 @@ impl Default for Sessions {
 impl Sessions {
     /// Whether another session may be opened for `subject`; asked before the upstream is.
     pub(super) fn admit(&self, subject: &Subject) -> Result<(), Refusal> {
-        self.sweep();
         let owned = || {
             self.open
                 .iter()
@@ -131,6 +136,7 @@ impl Sessions {
         subject: &Subject,
         server: Arc<Server>,
         upstream: upstream::Session,
+        offer: Offer,
     ) -> Arc<Session> {
         let label = format!("session-{}", id::hex(&id::random::<8>()));
         let subject = Arc::new(Subject {
@@ -140,6 +146,8 @@ impl Sessions {
         let session = Arc::new(Session {
             id: id::token().into(),
             upstream,
+            offer,
+            questions: Questions::default(),
             subject,
             server,
             running: Mutex::default(),
@@ -178,20 +186,24 @@ impl Sessions {
         self.open.len()
     }
 
-    fn sweep(&self) {
+    /// Ends idle sessions and returns them; looks for them once in a while, however often it is called.
+    pub(super) fn sweep(&self) -> Vec<Arc<Session>> {
         let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
         if swept.elapsed() < SWEEP {
-            return;
+            return Vec::new();
         }
         *swept = Instant::now();
         drop(swept);
+        let mut over = Vec::new();
         self.open.retain(|_, session| {
             let expired = session.expired();
             if expired {
                 session.end();
+                over.push(session.clone());
             }
             !expired
         });
+        over
     }
 }
 
@@ -268,6 +280,12 @@ impl Session {
     /// The subject, in the conversation that the session is where the caller names none.
     pub(super) fn subject(&self) -> &Arc<Subject> {
         &self.subject
+    }
+
+    /// Leave to speak to its server once more, if it is still the same and its subject may still use it.
+    pub(super) fn permit(&self, policy: &Snapshot) -> Option<Permit> {
+        let permit = policy::decide(policy, &self.subject, &self.server.name).ok()?;
+        (permit.server().endpoint == self.server.endpoint).then_some(permit)
     }
 
     fn is_of(&self, subject: &Subject, server: &Server) -> bool {

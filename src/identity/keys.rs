@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
 use sha2::{Digest, Sha256};
 
-use super::{Error, headers};
+use super::{Caller, Error, headers};
 use crate::{
     clock::Clock,
     policy::{Key, Snapshot},
@@ -28,23 +28,19 @@ impl Keys {
         Self { clock }
     }
 
-    pub(super) fn identify(
-        &self,
-        headers: &HeaderMap,
-        policy: &Snapshot,
-    ) -> Result<Arc<Subject>, Error> {
+    pub(super) fn identify(&self, headers: &HeaderMap, policy: &Snapshot) -> Result<Caller, Error> {
         let digest: [u8; 32] = Sha256::digest(bearer(headers)?).into();
         let key = policy.keys.get(&digest).ok_or(Error::Unknown)?;
         if key.expires.is_some_and(|end| self.clock.now() >= end) {
             return Err(Error::Expired);
         }
         if headers::present(headers, headers::USER) || headers::present(headers, headers::GROUPS) {
-            return acting(key, headers);
+            return Ok(Caller::new(acting(key, headers)?, key.expires));
         }
         if !key.subject.scopes.call {
             return Err(Error::Scope("call"));
         }
-        Ok(key.subject.clone())
+        Ok(Caller::new(key.subject.clone(), key.expires))
     }
 }
 

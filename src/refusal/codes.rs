@@ -82,10 +82,12 @@ codes! {
     VersionUnsupported "mcp.version_unsupported" Caller 400 Rpc(-32022), "use a supported protocol version";
     MethodUnknown "mcp.method_unknown" Caller 404 Rpc(-32601), "use a method that the server's capabilities name";
     InvalidParams "mcp.invalid_params" Caller 400 Rpc(-32602), "send the parameters that the method asks for";
+    RoundInvalid "mcp.round_invalid" Caller 200 Rpc(-32602), "send the request anew, without `requestState` and `inputResponses`";
     SessionRequired "mcp.session_required" Caller 400 Rpc(-32600), "send `initialize` first and then the session id it answers with";
     SessionUnknown "mcp.session_unknown" Caller 404 Rpc(-32600), "start a new session with `initialize`";
     SessionLimit "mcp.session_limit" Caller 429 Rpc(-32600), "end sessions that are no longer used";
     AlreadyListening "mcp.already_listening" Caller 409 Rpc(-32600), "use the stream that is open, or close it first";
+    StreamLimit "mcp.stream_limit" Caller 429 Rpc(-32600), "close streams that are no longer listened to";
     DuplicateId "mcp.duplicate_id" Caller 400 Rpc(-32600), "give each request in flight an id of its own";
 
     ServerUnknown "policy.server_unknown" Caller 404 Http, "use the name of a server that the operator registered and opened to you";
@@ -96,6 +98,8 @@ codes! {
     ApprovalUnavailable "approval.unavailable" Policy 200 Tool, "ask the operator to accept the tool as read-only, or to set approval = \"never\" for it";
 
     RecordUnavailable "audit.unavailable" Internal 200 Tool, "try again once the operator has made room for records";
+
+    KeyringUnusable "vault.keyring" Internal 503 Http, "let the operator read the message and correct what it names";
 
     BadTarget "egress.bad_target" Policy 200 Tool, "ask the operator to correct the server's url";
     NameBlocked "egress.name_blocked" Policy 200 Tool, "ask the operator whether a private grant should name this host";
@@ -127,8 +131,9 @@ codes! {
     UpstreamEventTooLarge "upstream.event_too_large" Upstream 200 Tool, "ask for less at once";
     UpstreamSessionLost "upstream.session_lost" Upstream 200 Tool, "start a new session with `initialize`";
     UpstreamSessionsOnly "upstream.sessions_only" Upstream 400 Rpc(-32600), "start a session with `initialize`; this server speaks the session protocol only";
-    UpstreamRevision "upstream.revision" Upstream 400 Rpc(-32602), "ask the operator for a newer version of the server; sessions speak 2025-11-25 only";
+    UpstreamRevision "upstream.revision" Upstream 400 Rpc(-32602), "ask the operator for a newer version of the server; sessions speak 2025-03-26 to 2025-11-25";
     UpstreamEra "upstream.era" Upstream 400 Rpc(-32022), "connect with a protocol version that the server speaks";
 
+    Rounds "gateway.rounds" Upstream 200 Tool, "the server asks and never completes; ask its operator";
     Cancelled "gateway.cancelled" Caller 200 Tool, "the call was stopped at the client's request";
 }

@@ -4,7 +4,7 @@ use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 
 use tollgate::{
     address::{Grant, Host, Leg, Port, Rules, Target},
-    policy::{Endpoint, Era, Permit, Server, ServerLimits, Snapshot, Trust, decide},
+    policy::{Endpoint, Era, Permit, Relay, Server, ServerLimits, Snapshot, Trust, decide},
     subject::{Admins, Scopes, Subject},
 };
 
@@ -54,19 +54,6 @@ impl Maker {
     }
 
     pub(crate) fn permit(&self) -> Permit {
-        let (target, path) = Target::from_operator_with_path(&self.url).unwrap();
-        let server = Server {
-            name: "demo".into(),
-            title: None,
-            endpoint: Endpoint::new(target, &path).unwrap(),
-            access: Default::default(),
-            tenants: vec![self.tenant.into()],
-            read_only: Vec::new(),
-            era: Era::Auto,
-            trust: self.trust.clone(),
-            tools: HashMap::new(),
-            limits: self.limits,
-        };
         let subject = Subject {
             tenant: self.tenant.into(),
             agent: "test".into(),
@@ -78,7 +65,26 @@ impl Maker {
             acting: None,
             evidence: "test".into(),
         };
-        let snapshot = Snapshot {
+        decide(&self.snapshot(), &subject, "demo").unwrap()
+    }
+
+    /// The policy that gives it; its user is an admin.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let (target, path) = Target::from_operator_with_path(&self.url).unwrap();
+        let server = Server {
+            relay: Relay::default(),
+            name: "demo".into(),
+            title: None,
+            endpoint: Endpoint::new(target, &path).unwrap(),
+            access: Default::default(),
+            tenants: vec![self.tenant.into()],
+            read_only: Vec::new(),
+            era: Era::Auto,
+            trust: self.trust.clone(),
+            tools: HashMap::new(),
+            limits: self.limits,
+        };
+        Snapshot {
             generation: self.generation,
             servers: HashMap::from([("demo".into(), Arc::new(server))]),
             admins: Admins {
@@ -87,7 +93,6 @@ impl Maker {
             },
             addresses: Arc::new(self.rules.clone()),
             ..Snapshot::default()
-        };
-        decide(&snapshot, &subject, "demo").unwrap()
+        }
     }
 }

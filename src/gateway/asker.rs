@@ -1,0 +1,147 @@
+//! What an answer needs of its request, however much later it comes, and what of a modern answer is Tollgate's to say.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Gateway, rounds};
+use crate::{
+    mcp::{Era, Method},
+    policy::Permit,
+    refusal::Refusal,
+    subject::Subject,
+    upstream::{Edit, Error, Message, ResultKind},
+};
+
+/// Policy may change at any moment, so nothing is kept longer than this, in milliseconds.
+const MAX_TTL: u64 = 300_000;
+
+/// Who may share a cached answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// As the server says: every caller gets the same.
+    Servers,
+    /// Only who asked: others may get something else, or nothing.
+    Private,
+}
+
+/// A request whose answer is to come. It shows nothing of itself: the body holds secrets.
+#[derive(Clone)]
+pub(super) struct Asker {
+    /// The JSON text of its id; empty where it has none.
+    pub(super) id: Bytes,
+    /// Its era.
+    pub(super) era: Era,
+    /// What it asks for; `None` for notifications that mean nothing here, and for responses.
+    pub(super) method: Option<Method>,
+    /// Who may share the answer.
+    pub(super) scope: Scope,
+    /// Who asks.
+    pub(super) subject: Arc<Subject>,
+    /// The request's bytes, which the id holds on to as well.
+    pub(super) body: Bytes,
+}
+
+impl Asker {
+    /// The JSON text of the id; `None` for a notification.
+    pub(super) fn id_text(&self) -> Option<&str> {
+        std::str::from_utf8(&self.id)
+            .ok()
+            .filter(|id| !id.is_empty())
+    }
+
+    /// What changes in the answer: in the modern era its kind is named, and how long it may be kept is Tollgate's to
+    /// say; where it asks, its state is sealed. Usually nothing.
+    pub(super) fn edits(
+        &self,
+        gateway: &Gateway,
+        permit: &Permit,
+        message: &Message,
+        scope: Scope,
+    ) -> Result<Vec<Edit>, Refusal> {
+        let (Era::Modern, Some(kind)) = (self.era, message.result_kind()) else {
+            return Ok(Vec::new());
+        };
+        let mut changes = Changes::default();
+        match kind {
+            ResultKind::Complete => {}
+            ResultKind::Untold => changes.set(message, "resultType", None, r#""complete""#),
+            ResultKind::InputRequired => return rounds::edits(gateway, self, permit, message),
+            ResultKind::Other => {
+                return Err(malformed(permit, "a kind of result that was not agreed on"));
+            }
+        }
+        if self.method.is_some_and(Method::is_cacheable) {
+            hint(permit, message, scope, &mut changes)?;
+        }
+        Ok(changes.into_edits(message))
+    }
+}
+
+/// Members of a result that are replaced or added.
+#[derive(Default)]
+pub(super) struct Changes {
+    edits: Vec<Edit>,
+    added: Vec<String>,
+}
+
+impl Changes {
+    /// Gives the member `name` the value `text`; `found` is its value now, borrowed from [`Message::result`].
+    pub(super) fn set(&mut self, message: &Message, name: &str, found: Option<&str>, text: &str) {
+        match found {
+            Some(found) if found == text => {}
+            Some(found) => {
+                let place = message.part_of_result(found);
+                self.edits.extend(place.map(|place| Edit {
+                    place,
+                    text: text.to_owned(),
+                }));
+            }
+            None => self.added.push(format!(r#""{name}":{text}"#)),
+        }
+    }
+
+    pub(super) fn into_edits(mut self, message: &Message) -> Vec<Edit> {
+        if !self.added.is_empty() {
+            self.edits.extend(message.insertion(&self.added.join(",")));
+        }
+        self.edits
+    }
+}
+
+#[derive(Deserialize)]
+struct Hints<'a> {
+    #[serde(borrow, rename = "ttlMs")]
+    ttl: Option<&'a RawValue>,
+    #[serde(borrow, rename = "cacheScope")]
+    scope: Option<&'a RawValue>,
+}
+
+/// The caching hints that every cacheable result has (MCP 2026-07-28, caching): the server's, within our bounds.
+fn hint(
+    permit: &Permit,
+    message: &Message,
+    scope: Scope,
+    changes: &mut Changes,
+) -> Result<(), Refusal> {
+    let result = message.result().unwrap_or_default();
+    let hints: Hints<'_> =
+        serde_json::from_str(result).map_err(|error| malformed(permit, error.to_string()))?;
+    let ttl = hints.ttl.and_then(|ttl| ttl.get().parse::<u64>().ok());
+    let ttl = ttl.unwrap_or_default().min(MAX_TTL).to_string();
+    let public = r#""public""#;
+    let shared = scope == Scope::Servers && hints.scope.map(RawValue::get) == Some(public);
+    changes.set(message, "ttlMs", hints.ttl.map(RawValue::get), &ttl);
+    let scope = if shared { public } else { r#""private""# };
+    let found = hints.scope.map(RawValue::get);
+    changes.set(message, "cacheScope", found, scope);
+    Ok(())
+}
+
+pub(super) fn malformed(permit: &Permit, reason: impl Into<String>) -> Refusal {
+    let server = permit.server().name.clone();
+    let reason = reason.into();
+    Error::Malformed { server, reason }.into()
+}
