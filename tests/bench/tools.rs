@@ -70,13 +70,12 @@ impl Tool {
         }
     }
 
-    /// Its whole result.
-    pub(crate) fn result(self, era: Era) -> String {
-        let kind = match era {
+    /// What precedes the content in its result.
+    pub(crate) fn prefix(era: Era) -> &'static str {
+        match era {
             Era::Modern => r#""resultType":"complete","#,
             Era::Legacy => "",
-        };
-        format!("{{{kind}{}}}", self.content())
+        }
     }
 }
 

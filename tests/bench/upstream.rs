@@ -14,8 +14,9 @@ use crate::Era;
 use crate::tools::{EVENTS, Tool, now};
 use crate::wire::Wire;
 
-const INITIALIZED: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}}"#;
-const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":60000,"cacheScope":"public"}"#;
+const INITIALIZED: &str = r#""protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}"#;
+const DISCOVERED: &str = r#""resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":60000,"cacheScope":"public""#;
+const LISTED: &str = r#""resultType":"complete","ttlMs":60000,"cacheScope":"public","#;
 const EMPTY: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 const ACCEPTED: &str = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
 const BAD: &str = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
@@ -111,10 +112,9 @@ async fn answer(wire: &mut Wire, era: Era, text: &[u8], out: &mut Vec<u8>) -> Re
             )
             .await;
         }
-        ("tools/list", _) => whole(out, id, "", &list()),
-        ("server/discover", _) => whole(out, id, "", DISCOVERED),
-        ("initialize", _) => whole(out, id, "mcp-session-id: bench\r\n", INITIALIZED),
-        ("ping", _) => whole(out, id, "", "{}"),
+        ("tools/list", _) => whole(out, id, "", [LISTED, &list()]),
+        ("server/discover", _) => whole(out, id, "", ["", DISCOVERED]),
+        ("initialize", _) => whole(out, id, "mcp-session-id: bench\r\n", ["", INITIALIZED]),
         _ => out.extend_from_slice(BAD.as_bytes()),
     }
     wire.write(out).await
@@ -129,7 +129,7 @@ async fn call(
     token: &str,
 ) -> Result<()> {
     if tool.events() == 0 {
-        whole(out, id, "", &tool.result(era));
+        whole(out, id, "", [Tool::prefix(era), tool.content()]);
         return wire.write(out).await;
     }
     out.extend_from_slice(STREAM.as_bytes());
@@ -150,23 +150,21 @@ async fn call(
         }
         yield_now().await;
     }
-    let result = tool.result(era);
-    chunk(
-        out,
-        &format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}"),
-    );
+    let (prefix, content) = (Tool::prefix(era), tool.content());
+    let result = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{{prefix}{content}}}}}"#);
+    chunk(out, &result);
     out.extend_from_slice(b"0\r\n\r\n");
     wire.write(out).await
 }
 
-/// A JSON response. Writing to memory cannot fail.
-fn whole(out: &mut Vec<u8>, id: &str, fields: &str, result: &str) {
-    const FRAME: usize = r#"{"jsonrpc":"2.0","id":,"result":}"#.len();
-    let size = FRAME + id.len() + result.len();
+/// A JSON response with a result of two pieces. Writing to memory cannot fail.
+fn whole(out: &mut Vec<u8>, id: &str, fields: &str, [prefix, rest]: [&str; 2]) {
+    const FRAME: usize = r#"{"jsonrpc":"2.0","id":,"result":{}}"#.len();
+    let size = FRAME + id.len() + prefix.len() + rest.len();
     let _ = write!(
         out,
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n{fields}content-length: {size}\r\n\r\n\
-         {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}"
+         {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{{prefix}{rest}}}}}"
     );
 }
 
@@ -191,6 +189,5 @@ fn list() -> String {
             r#"{{"name":"{name}","description":"answers with text","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string"}}}}}},"annotations":{{"readOnlyHint":{reads}}}}}"#
         )
     });
-    let tools = tools.join(",");
-    format!(r#"{{"resultType":"complete","ttlMs":60000,"cacheScope":"public","tools":[{tools}]}}"#)
+    format!(r#""tools":[{}]"#, tools.join(","))
 }

@@ -4,33 +4,59 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import subprocess
 import tempfile
+import time
+import typing
 
 from harness.process import TARGET, answers_200, free_port, running, wait_until
 
 PROGRAM = TARGET / "release" / "tollgate"
 
 
+class Started(typing.NamedTuple):
+    """A Tollgate that was started: when, its ports on 127.0.0.1, its process and its log."""
+
+    begun: float
+    agents: int
+    ops: int
+    process: subprocess.Popen
+    log: pathlib.Path
+
+    def url(self, name):
+        """Where clients find a server."""
+        return f"http://127.0.0.1:{self.agents}/mcp/{name}"
+
+
 @contextlib.contextmanager
-def tollgate(servers, keys=(), prefix=()):
+def tollgate(servers, keys=(), prefix=(), effects=()):
     """Runs `tollgate serve` in front of `servers`, a dict of name and port on 127.0.0.1.
 
-    Callers are one local user, or an agent for each of `keys` (`tg_…`). `prefix` goes before the command.
-    Gives `url(name)`, where clients find the server, and the process.
+    Callers are one local user, or an agent for each of `keys` (`tg_…`). `prefix` goes before the command; `effects`
+    are tools that do not only read. Gives `url(name)`, where clients find the server, and the process.
     """
+    with starting(servers, keys, prefix, effects) as started:
+        ready = f"http://127.0.0.1:{started.ops}/readyz"
+        wait_until(lambda: answers_200(ready), started.process, started.log)
+        yield started.url, started.process
+
+
+@contextlib.contextmanager
+def starting(servers, keys=(), prefix=(), effects=()):
+    """As `tollgate`, without waiting until it is ready; gives what was Started."""
     with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
         home = pathlib.Path(folder)
         agents, ops = free_port(), free_port()
-        policy = write_policy(home, servers, keys, agents, ops)
+        policy = write_policy(home, servers, keys, effects, agents, ops)
         log = home / "tollgate.log"
         command = [*prefix, PROGRAM, "serve", "--policy", policy]
         environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+        begun = time.monotonic()
         with running(command, log, env=environment) as process:
-            wait_until(lambda: answers_200(f"http://127.0.0.1:{ops}/readyz"), process, log)
-            yield (lambda name: f"http://127.0.0.1:{agents}/mcp/{name}"), process
+            yield Started(begun, agents, ops, process, log)
 
 
-def write_policy(home, servers, keys, agents, ops):
+def write_policy(home, servers, keys, effects, agents, ops):
     """Writes a policy folder that lets everyone call every tool of `servers`."""
     policy, state = home / "policy", home / "state"
     for folder in (policy, policy / "servers", state):
@@ -51,10 +77,11 @@ ops = "127.0.0.1:{ops}"
     )
     if keys:
         write(policy / "keys.toml", "\n".join(key_entry(*item) for item in enumerate(keys)))
+    tools = "".join(f'[tools.{name}]\napproval = "never"\n' for name in effects)
     for name, port in servers.items():
         write(
             policy / "servers" / f"{name}.toml",
-            f'kind = "mcp"\nurl = "http://127.0.0.1:{port}/mcp"\naccess = "everyone"\nread_only = ["*"]\n',
+            f'kind = "mcp"\nurl = "http://127.0.0.1:{port}/mcp"\naccess = "everyone"\nread_only = ["*"]\n{tools}',
         )
     grants = [
         f'[[private]]\nhost = "127.0.0.1"\nport = {port}\nfor = ["server:{name}"]\n'
