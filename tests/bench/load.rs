@@ -11,7 +11,8 @@ mod tools;
 mod upstream;
 mod wire;
 
-use std::io;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -49,8 +50,19 @@ pub(crate) enum Era {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> io::Result<()> {
-    match Options::parse().role {
+async fn main() -> ExitCode {
+    match run(Options::parse().role).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // There is nowhere else to say that this failed.
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(role: Role) -> io::Result<()> {
+    match role {
         Role::Upstream { port } => upstream::serve(port).await,
         Role::Calls(plan) => calls::run(plan).await,
         Role::Sessions(plan) => sessions::run(plan).await,

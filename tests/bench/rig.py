@@ -24,6 +24,8 @@ LOAD = TARGET / "release" / "examples" / "bench-load"
 NGINX = "/usr/sbin/nginx"
 # So many agents call.
 KEYS = 64
+# Seconds that a load may take at most.
+PATIENCE = 90
 
 
 class LoadFailed(Exception):
@@ -63,11 +65,8 @@ class Rig:
         folder = subprocess.run(["stat", "-f", "-c", "%T", self.home], capture_output=True, text=True, check=False)
         version = subprocess.run([NGINX, "-v"], capture_output=True, text=True, check=False).stderr.strip()
         cores = "one core for everything" if self.end_core == self.proxy_core else f"{os.cpu_count()} cores"
-        load = os.getloadavg()[0]
-        return (
-            f"{platform.machine()}, {cores}, Linux {platform.release()}, {version.rsplit(' ', 1)[-1]}, "
-            f"records on {folder.stdout.strip()}, load average before: {load:.1f}"
-        )
+        parts = [platform.machine(), cores, f"Linux {platform.release()}", version.rsplit(" ", 1)[-1]]
+        return ", ".join([*parts, f"records on {folder.stdout.strip()}"])
 
     @contextlib.contextmanager
     def tollgate(self):
@@ -80,15 +79,13 @@ class Rig:
         """A Tollgate that has only just been started, in front of the port `upstream`."""
         return starting({"bench": upstream}, self.secrets, pin(self.proxy_core), ["effect"])
 
-    def load(self, kind, target, *words, seconds=0):
+    def load(self, kind, target, *words):
         """Runs a load to its end and gives what it prints."""
-        run = subprocess.run(
-            self._command(kind, target, words),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=seconds + 60,
-        )
+        command = self._command(kind, target, words)
+        try:
+            run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+        except subprocess.TimeoutExpired as fault:
+            raise LoadFailed(f"no end after {PATIENCE} s") from fault
         if run.returncode != 0:
             raise LoadFailed(run.stderr.strip())
         return json.loads(run.stdout)
@@ -112,7 +109,7 @@ class Rig:
         return json.loads(run.stdout)
 
     @contextlib.contextmanager
-    def on_one_core(self, target):
+    def on_end_core(self, target):
         """Moves the target to the core of load and upstream until the block ends."""
         move(target.processes, self.end_core)
         try:
@@ -164,7 +161,7 @@ def status(process, field):
 
 
 def nginx_conf(home, port, upstream):
-    """One worker, connections kept to both sides, buffers that hold whole messages, no log; streams are not held back."""
+    """One worker, connections kept to both sides, buffers that hold whole messages; streams are not held back."""
     temporary = "\n    ".join(
         f"{kind}_temp_path {home}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )

@@ -1,5 +1,6 @@
 """The rows: loads that are repeated, direct, through nginx and through Tollgate, in rounds."""
 
+import contextlib
 import dataclasses
 import statistics
 
@@ -8,6 +9,8 @@ from rig import LoadFailed
 ERAS = ["legacy", "modern"]
 ALL = ("direct", "nginx", "tollgate")
 STREAMS = ("burst", "steps", "paced")
+# The row and the target of the disk's own figure.
+SYNC = ("fdatasync", "disk", "p50_us")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,14 +67,22 @@ class Table:
 
     def measure(self, rows, rounds):
         """Runs `rows` so many times. Each round has a Tollgate of its own, so that its records do not pile up."""
-        for number in range(1, rounds + 1 if rows else 1):
+        for number in range(1, rounds + 1):
             with self.rig.tollgate() as tollgate:
                 for row in rows:
-                    if row.tool == "effect" and row.connections == 1:
-                        self.syncs[number] = self.rig.sync(self.seconds)
-                    for name in row.targets:
-                        self._load(row, name, tollgate, number)
+                    if row == effect(1):
+                        self._effect(row, tollgate, number)
+                    else:
+                        for name in row.targets:
+                            self._load(row, name, tollgate, number)
                     print(f"round {number}/{rounds}  {self._line(row, number)}", flush=True)
+
+    def _effect(self, row, tollgate, number):
+        """Asks the disk itself before and after; what it took while somebody else used it says nothing."""
+        before = self.rig.sync(self.seconds / 2)
+        self._load(row, "tollgate", tollgate, number)
+        after = self.rig.sync(self.seconds / 2)
+        self.syncs[number] = min(before, after, key=lambda sync: sync["p50_us"])
 
     def _load(self, row, name, tollgate, number):
         target = self._target(row, name, tollgate)
@@ -79,11 +90,8 @@ class Table:
         if target.processes:
             words += ["--watch", ",".join(map(str, target.processes))]
         try:
-            if row.one_core:
-                with self.rig.on_one_core(target):
-                    result = self.rig.load("calls", target, *words, seconds=self.seconds)
-            else:
-                result = self.rig.load("calls", target, *words, seconds=self.seconds)
+            with self.rig.on_end_core(target) if row.one_core else contextlib.nullcontext():
+                result = self.rig.load("calls", target, *words)
         except LoadFailed as fault:
             print(f"{row.name}, {name}: {fault}", flush=True)
             self.failed += 1
@@ -108,15 +116,14 @@ class Table:
 
     def combine(self, wanted, function):
         """The median over the rounds of what `function` makes of the figures of each, given as row, target and key."""
-        rounds = [self.results.get((row, name), {}) for row, name, _ in wanted]
+        rounds = [self._rounds(row, name) for row, name, _ in wanted]
         common = set.intersection(*map(set, rounds))
         values = ([got[number][key] for got, (*_, key) in zip(rounds, wanted)] for number in sorted(common))
         made = [function(*row) for row in values if None not in row]
         return statistics.median(made) if made else None
 
-    def sync(self):
-        """The median of the disk's own p50, in microseconds."""
-        return statistics.median(round["p50_us"] for round in self.syncs.values()) if self.syncs else None
+    def _rounds(self, row, name):
+        return self.syncs if (row, name) == SYNC[:2] else self.results.get((row, name), {})
 
     def print(self):
         """Prints the medians."""
@@ -127,7 +134,7 @@ class Table:
         for row, name in self.results:
             print(f"{row.name:<24}{name:<10}" + "".join(f"{cell:>10}" for cell in self._cells(row, name)))
         if self.syncs:
-            print(f"fdatasync of a line in the folder of the records: p50 {self.sync():.0f} us")
+            print(f"fdatasync of a line on the disk of the records: p50 {self.median(*SYNC):.0f} us")
 
     def _cells(self, row, name):
         watched = name != "direct"

@@ -144,7 +144,7 @@ class Standing:
     def _calls(self, target, tool, seconds):
         words = ["--era", "modern", "--tool", tool, "--connections", 64, "--seconds", seconds]
         words += ["--watch", target.processes[0]]
-        return self.rig.load("calls", target, *words, seconds=seconds)
+        return self.rig.load("calls", target, *words)
 
     def _abandon(self, target, count):
         self.rig.load("abandon", target, "--era", "modern", "--count", count)

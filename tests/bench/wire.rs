@@ -1,5 +1,5 @@
-//! HTTP/1.1 as far as both ends of the benchmark need it, and as cheap as it gets: the two share a core, and must not be
-//! what limits the proxy on the other.
+//! HTTP/1.1 as far as both ends of the benchmark need it, and as cheap as it gets: the two share a
+//! core, and must not be what limits the proxy on the other.
 
 use std::io::{Error, Result};
 
