@@ -2,6 +2,7 @@
 
 use std::io::{self, Error, Write as _};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -28,13 +29,15 @@ pub(crate) struct Plan {
     watch: Vec<u32>,
 }
 
-/// When to begin to measure, and when to stop.
+/// When to measure.
 struct Window {
     begin: Instant,
     end: Instant,
+    /// Calls that were answered so far, on all connections.
+    answered: AtomicU64,
 }
 
-/// What was measured, in nanoseconds.
+/// What was measured of calls that were answered after the window began, in nanoseconds.
 #[derive(Default)]
 struct Taken {
     calls: Vec<u64>,
@@ -42,18 +45,39 @@ struct Taken {
     lags: Vec<u64>,
 }
 
+/// How far everything was at a moment. Between two moments as many calls are begun too early as are ended too late.
+struct Moment {
+    at: Instant,
+    answered: u64,
+    nanoseconds: u64,
+}
+
+impl Moment {
+    async fn at(due: Instant, window: &Window, watch: &[u32]) -> io::Result<Self> {
+        tokio::time::sleep_until(due.into()).await;
+        Ok(Self {
+            at: Instant::now(),
+            answered: window.answered.load(Ordering::Relaxed),
+            nanoseconds: process::nanoseconds(watch)?,
+        })
+    }
+}
+
 /// Loads, and prints what it took as one line of JSON. Any call that fails ends the run.
 pub(crate) async fn run(plan: Plan) -> io::Result<()> {
     let clients = plan.endpoint.clients(plan.connections).await?;
     let begin = Instant::now() + Duration::from_secs_f64(plan.seconds / 5.0);
-    let end = begin + Duration::from_secs_f64(plan.seconds);
-    let window = Arc::new(Window { begin, end });
+    let window = Arc::new(Window {
+        begin,
+        end: begin + Duration::from_secs_f64(plan.seconds),
+        answered: AtomicU64::new(0),
+    });
     let mut tasks = JoinSet::new();
     for client in clients {
         tasks.spawn(load(client, plan.tool, Arc::clone(&window)));
     }
-    tokio::time::sleep_until(begin.into()).await;
-    let before = process::nanoseconds(&plan.watch)?;
+    let before = Moment::at(window.begin, &window, &plan.watch).await?;
+    let after = Moment::at(window.end, &window, &plan.watch).await?;
     let mut clients = Vec::new();
     let mut taken = Taken::default();
     while let Some(finished) = tasks.join_next().await {
@@ -62,23 +86,23 @@ pub(crate) async fn run(plan: Plan) -> io::Result<()> {
         taken.calls.extend(of_client.calls);
         taken.lags.extend(of_client.lags);
     }
-    let used = process::nanoseconds(&plan.watch)? - before;
-    report(&plan, taken, used, begin.elapsed())?;
+    report(&plan, taken, &before, &after)?;
     for client in clients {
         client.close().await?;
     }
     Ok(())
 }
 
-/// Calls until the window ends; gives what each call within it took.
+/// Calls until the window ends.
 async fn load(mut client: Client, tool: Tool, window: Arc<Window>) -> io::Result<(Client, Taken)> {
     let mut call = Call::new(&client, tool);
     let mut taken = Taken::default();
     let mut now = Instant::now();
     while now < window.end {
         client.call(&mut call, &mut taken.lags).await?;
+        window.answered.fetch_add(1, Ordering::Relaxed);
         let begun = std::mem::replace(&mut now, Instant::now());
-        if begun >= window.begin {
+        if now >= window.begin {
             let nanoseconds = (now - begun).as_nanos();
             taken.calls.push(nanoseconds.try_into().unwrap_or(u64::MAX));
         } else {
@@ -88,11 +112,12 @@ async fn load(mut client: Client, tool: Tool, window: Arc<Window>) -> io::Result
     Ok((client, taken))
 }
 
-fn report(plan: &Plan, mut taken: Taken, used: u64, elapsed: Duration) -> io::Result<()> {
-    let calls = taken.calls.len();
+fn report(plan: &Plan, mut taken: Taken, before: &Moment, after: &Moment) -> io::Result<()> {
+    let calls = after.answered - before.answered;
     if calls == 0 {
         return Err(Error::other("no call was answered in time"));
     }
+    let used = after.nanoseconds - before.nanoseconds;
     taken.calls.sort_unstable();
     taken.lags.sort_unstable();
     let result = serde_json::json!({
@@ -101,7 +126,7 @@ fn report(plan: &Plan, mut taken: Taken, used: u64, elapsed: Duration) -> io::Re
         "p99_us": microseconds(&taken.calls, 99),
         "lag_p50_us": microseconds(&taken.lags, 50),
         "lag_p99_us": microseconds(&taken.lags, 99),
-        "per_second": calls as f64 / elapsed.as_secs_f64(),
+        "per_second": calls as f64 / (after.at - before.at).as_secs_f64(),
         "cpu_us": used as f64 / 1e3 / calls as f64,
         "rss_kib": process::kib(&plan.watch, "VmRSS")?,
         "anonymous_kib": process::kib(&plan.watch, "RssAnon")?,

@@ -45,10 +45,17 @@ pub(crate) struct Abandon {
     count: usize,
 }
 
-/// Begins calls that would never end, one after the other, and closes each connection after the first event.
+/// Begins calls that would never end, and closes each connection after the first event; a few connections at a time, so
+/// that memory that grows is not that of many connections at once.
 pub(crate) async fn abandon(plan: Abandon) -> io::Result<()> {
-    for client in plan.endpoint.clients(plan.count).await? {
-        client.abandon(Tool::Endless).await?;
+    const AT_ONCE: usize = 50;
+    let mut left = plan.count;
+    while left > 0 {
+        let now = left.min(AT_ONCE);
+        for client in plan.endpoint.clients(now).await? {
+            client.abandon(Tool::Endless).await?;
+        }
+        left -= now;
     }
     writeln!(
         io::stdout(),
