@@ -71,13 +71,21 @@ class Rig:
     @contextlib.contextmanager
     def tollgate(self):
         """A Tollgate of its own, as a Target."""
-        with tollgate({"bench": self.upstream}, self.secrets, pin(self.proxy_core), ["effect"]) as (url, process):
+        with tollgate(**self._in_front_of(self.upstream)) as (url, process):
             port, path = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/.*)", url("bench")).groups()
             yield Target(int(port), path, [process.pid], True)
 
     def starting(self, upstream):
         """A Tollgate that has only just been started, in front of the port `upstream`."""
-        return starting({"bench": upstream}, self.secrets, pin(self.proxy_core), ["effect"])
+        return starting(**self._in_front_of(upstream))
+
+    def _in_front_of(self, upstream):
+        return {
+            "servers": {"bench": upstream},
+            "keys": self.secrets,
+            "prefix": pin(self.proxy_core),
+            "effects": ["effect"],
+        }
 
     def load(self, kind, target, *words):
         """Runs a load to its end and gives what it prints."""

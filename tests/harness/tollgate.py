@@ -29,25 +29,26 @@ class Started(typing.NamedTuple):
 
 
 @contextlib.contextmanager
-def tollgate(servers, keys=(), prefix=(), effects=()):
+def tollgate(servers, keys=(), prefix=(), relay=(), effects=()):
     """Runs `tollgate serve` in front of `servers`, a dict of name and port on 127.0.0.1.
 
-    Callers are one local user, or an agent for each of `keys` (`tg_…`). `prefix` goes before the command; `effects`
-    are tools that do not only read. Gives `url(name)`, where clients find the server, and the process.
+    Callers are one local user, or an agent for each of `keys` (`tg_…`). `prefix` goes before the command.
+    `relay` names what the servers may ask of their clients, as a server's file does under `[relay]`; `effects` are
+    tools that do not only read. Gives `url(name)`, where clients find the server, and the process.
     """
-    with starting(servers, keys, prefix, effects) as started:
+    with starting(servers, keys, prefix, relay, effects) as started:
         ready = f"http://127.0.0.1:{started.ops}/readyz"
         wait_until(lambda: answers_200(ready), started.process, started.log)
         yield started.url, started.process
 
 
 @contextlib.contextmanager
-def starting(servers, keys=(), prefix=(), effects=()):
+def starting(servers, keys=(), prefix=(), relay=(), effects=()):
     """As `tollgate`, without waiting until it is ready; gives what was Started."""
     with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
         home = pathlib.Path(folder)
         agents, ops = free_port(), free_port()
-        policy = write_policy(home, servers, keys, effects, agents, ops)
+        policy = write_policy(home, servers, keys, tables(relay, effects), agents, ops)
         log = home / "tollgate.log"
         command = [*prefix, PROGRAM, "serve", "--policy", policy]
         environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
@@ -56,7 +57,14 @@ def starting(servers, keys=(), prefix=(), effects=()):
             yield Started(begun, agents, ops, process, log)
 
 
-def write_policy(home, servers, keys, effects, agents, ops):
+def tables(relay, effects):
+    """The tables of a server's file."""
+    relayed = "".join(f"{name} = true\n" for name in relay)
+    tools = "".join(f'\n[tools.{name}]\napproval = "never"\n' for name in effects)
+    return (f"\n[relay]\n{relayed}" if relay else "") + tools
+
+
+def write_policy(home, servers, keys, tables, agents, ops):
     """Writes a policy folder that lets everyone call every tool of `servers`."""
     policy, state = home / "policy", home / "state"
     for folder in (policy, policy / "servers", state):
@@ -77,11 +85,11 @@ ops = "127.0.0.1:{ops}"
     )
     if keys:
         write(policy / "keys.toml", "\n".join(key_entry(*item) for item in enumerate(keys)))
-    tools = "".join(f'[tools.{name}]\napproval = "never"\n' for name in effects)
     for name, port in servers.items():
+        server = f'kind = "mcp"\nurl = "http://127.0.0.1:{port}/mcp"\naccess = "everyone"\nread_only = ["*"]\n'
         write(
             policy / "servers" / f"{name}.toml",
-            f'kind = "mcp"\nurl = "http://127.0.0.1:{port}/mcp"\naccess = "everyone"\nread_only = ["*"]\n{tools}',
+            server + tables,
         )
     grants = [
         f'[[private]]\nhost = "127.0.0.1"\nport = {port}\nfor = ["server:{name}"]\n'
