@@ -48,7 +48,7 @@ def starting(servers, keys=(), prefix=(), relay=(), effects=()):
     with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
         home = pathlib.Path(folder)
         agents, ops = free_port(), free_port()
-        policy = write_policy(home, servers, keys, tables(relay, effects), agents, ops)
+        policy = write_policy(home, servers, keys, server_tables(relay, effects), agents, ops)
         log = home / "tollgate.log"
         command = [*prefix, PROGRAM, "serve", "--policy", policy]
         environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
@@ -57,7 +57,7 @@ def starting(servers, keys=(), prefix=(), relay=(), effects=()):
             yield Started(begun, agents, ops, process, log)
 
 
-def tables(relay, effects):
+def server_tables(relay, effects):
     """The tables of a server's file."""
     relayed = "".join(f"{name} = true\n" for name in relay)
     tools = "".join(f'\n[tools.{name}]\napproval = "never"\n' for name in effects)
