@@ -22,6 +22,7 @@ mod pass;
 mod questions;
 mod relay;
 mod reply;
+mod rounds;
 mod session;
 mod streams;
 mod subscription;

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode};
 
 use super::{
-    Asked, Entry, Gateway, Proof, ReplyBody, asked::Ticket, entry::Ending, relay::Relay, reply,
-    subscription::Opened,
+    Asked, Entry, Gateway, Proof, ReplyBody, asked::Ticket, asker::Scope, entry::Ending,
+    relay::Relay, reply, subscription::Opened,
 };
 use crate::{
     mcp::{self, Era, Rejection, headers},
@@ -16,10 +16,12 @@ use crate::{
 
 /// An answer to a message, before it is recorded and written.
 pub(super) enum Finding {
-    /// The server's, under the caller's id and perhaps cut to what is offered; perhaps with the session that it opens.
+    /// The server's, under the caller's id; perhaps cut to what is offered, for a narrower scope, or with the session
+    /// that it opens.
     Message {
         message: Message,
         edits: Vec<Edit>,
+        scope: Option<Scope>,
         session: Option<HeaderValue>,
     },
     /// A stream that ends with the server's answer.
@@ -37,6 +39,7 @@ impl From<Message> for Finding {
         Self::Message {
             message,
             edits: Vec::new(),
+            scope: None,
             session: None,
         }
     }
@@ -63,9 +66,11 @@ impl Finding {
             Self::Message {
                 message,
                 mut edits,
+                scope,
                 session,
             } => {
-                match asker.edits(permit, &message) {
+                let scope = scope.unwrap_or(asker.scope);
+                match asker.edits(gateway, permit, &message, scope) {
                     Ok(more) => edits.extend(more),
                     Err(refusal) => return refused(entry, asked, refusal).await,
                 }

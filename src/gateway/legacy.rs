@@ -65,6 +65,7 @@ pub(super) async fn initialize(
     Ok(Finding::Message {
         message,
         edits,
+        scope: None,
         session: Some(id),
     })
 }

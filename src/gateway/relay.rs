@@ -97,7 +97,10 @@ impl Relay {
     }
 
     async fn finish(&mut self, message: &Message, mut out: BytesMut) -> Bytes {
-        let edits = match self.asker.edits(&self.permit, message) {
+        let edits = match self
+            .asker
+            .edits(&self.gateway, &self.permit, message, self.asker.scope)
+        {
             Ok(edits) => edits,
             Err(refusal) => return self.fail(&refusal, out).await,
         };
