@@ -37,11 +37,14 @@ pub(super) async fn listen(
     let request = asked.request(permit, &ticket, None, &Effect::Read, deadline);
     let answered = gateway.upstream.subscribe(request).await;
     Ok(match entry.forwarded(gateway, permit, ticket, answered)? {
-        Finding::Stream(messages, ticket) => Finding::Subscription(Opened {
-            place,
-            messages,
-            id: ticket.id,
-        }),
+        Finding::Stream(messages, ticket) => {
+            entry.listens();
+            Finding::Subscription(Opened {
+                place,
+                messages,
+                id: ticket.id,
+            })
+        }
         finding => finding,
     })
 }

@@ -1,6 +1,7 @@
 //! A JSON-RPC 2.0 message, read in one scan: what it is, and where its parts stand. The bytes stay as they came.
 
 mod edit;
+mod notice;
 mod params;
 
 use std::borrow::Cow;
