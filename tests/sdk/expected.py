@@ -15,7 +15,7 @@ OWN = {
     "list": {
         "names": [
             *("ask", "cancelled", "change", "count", "echo", "fail", "measure", "roots"),
-            *("sample", "slow", "touch", "warn"),
+            *("sample", "slow", "touch", "visit", "warn"),
         ]
     },
     "call": {"tool": "echo", "arguments": {"text": "héllo"}, "text": "héllo"},
@@ -61,6 +61,13 @@ OWN = {
         "asked": "Who is there?",
         "answer": {"action": "decline"},
         "contains": "decline",
+    },
+    "elicit-url": {
+        "tool": "visit",
+        "arguments": {},
+        "asked": "Sign in there.",
+        "answer": {"action": "accept"},
+        "contains": "accept",
     },
     "sample": {"tool": "sample", "arguments": {}, "contains": "pond-1: an old silent pond"},
     "roots": {"tool": "roots", "arguments": {}, "contains": "file:///project"},
@@ -164,6 +171,8 @@ EVERYTHING = {
         "contains": "an old silent pond",
     },
     "roots": {"tool": "get-roots-list", "arguments": {}, "contains": "1. project\n   URI: file:///project"},
+    # It asks for the roots again, and logs how many there are.
+    "update-roots": {"contains": "Roots updated: 2 root(s)"},
 }
 
 # PyPI's mcp-server-time.

@@ -157,7 +157,7 @@ def print_impossible(clients, servers):
 def run(client, url, steps):
     """Runs a client; gives the revision, what became of each step, and what it wrote to its log."""
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
-    command = [str(word) for word in [*CLIENTS[client][1], url, json.dumps(steps)]]
+    command = [str(word) for word in [*CLIENTS[client][1], url, json.dumps(list(steps.items()))]]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=180, env=environment, check=False)
     except subprocess.TimeoutExpired:

@@ -22,6 +22,7 @@ class Current:
         self.is_modern = self.version >= "2026-07-28"
         self.capabilities = client.server_capabilities
         self.ping = client.send_ping
+        self.tell_roots_changed = client.send_roots_list_changed
 
     async def tools(self):
         return [tool.name for tool in (await self.client.list_tools()).tools]
@@ -112,7 +113,7 @@ async def client(url, report):
         return types.CreateMessageResult.model_validate(steps.POEM)
 
     async def roots(context):
-        return types.ListRootsResult.model_validate(steps.ROOTS)
+        return types.ListRootsResult.model_validate({"roots": user.open})
 
     async def log(params):
         user.tell("log", params.data)

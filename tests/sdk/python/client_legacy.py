@@ -19,6 +19,7 @@ class Legacy:
         self.version = version
         self.capabilities = session.get_server_capabilities()
         self.ping = session.send_ping
+        self.tell_roots_changed = session.send_roots_list_changed
 
     async def tools(self):
         return [tool.name for tool in (await self.session.list_tools()).tools]
@@ -84,7 +85,7 @@ async def client(url, report):
         return types.CreateMessageResult.model_validate(steps.POEM)
 
     async def roots(context):
-        return types.ListRootsResult.model_validate(steps.ROOTS)
+        return types.ListRootsResult.model_validate({"roots": user.open})
 
     async def log(params):
         user.tell("log", params.data)

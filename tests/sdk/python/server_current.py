@@ -41,6 +41,19 @@ async def ask(answer: Annotated[ElicitationResult[Caller], Resolve(who)]) -> str
     return f"hello {answer.data.name}" if answer.action == "accept" else answer.action
 
 
+@server.tool(description="asks the caller to sign in elsewhere", structured_output=False)
+async def visit(context: Context) -> str | types.InputRequiredResult:
+    # There is no resolver for this one.
+    if context.protocol_version < "2026-07-28":
+        return (await context.elicit_url("Sign in there.", tools.SIGN_IN, "sign-in-1")).action
+    if not context.input_responses:
+        params = types.ElicitRequestURLParams(message="Sign in there.", url=tools.SIGN_IN)
+        return types.InputRequiredResult(
+            input_requests={"wanted": types.ElicitRequest(params=params)}, request_state="asked once"
+        )
+    return context.input_responses["wanted"].action
+
+
 @server.tool(description="asks the caller's model for a poem")
 async def sample(result: Annotated[types.CreateMessageResult, Resolve(poem)]) -> str:
     return f"{result.model}: {result.content.text}"

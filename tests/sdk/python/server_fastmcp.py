@@ -16,7 +16,7 @@ class Caller(BaseModel):
     name: str
 
 
-def asking(context, request):
+def asking(request):
     """In the newest revision, a call that needs `request` answered ends with it, and is made again."""
     return types.InputRequiredResult(input_requests={"wanted": request})
 
@@ -33,9 +33,22 @@ async def ask(context: Context):
     if not context.input_responses:
         schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
         params = types.ElicitRequestFormParams(message="Who is there?", requested_schema=schema)
-        return asking(context, types.ElicitRequest(params=params))
+        return asking(types.ElicitRequest(params=params))
     answer = context.input_responses["wanted"]
     return f"hello {answer.content['name']}" if answer.action == "accept" else answer.action
+
+
+@server.tool(description="asks the caller to sign in elsewhere", output_schema=None)
+async def visit(context: Context):
+    if not is_modern(context):
+        session, related = context.session, context.request_id
+        answer = await session.elicit_url("Sign in there.", tools.SIGN_IN, "sign-in-1", related_request_id=related)
+    elif not context.input_responses:
+        params = types.ElicitRequestURLParams(message="Sign in there.", url=tools.SIGN_IN)
+        return asking(types.ElicitRequest(params=params))
+    else:
+        answer = context.input_responses["wanted"]
+    return answer.action
 
 
 @server.tool(description="asks the caller's model for a poem", output_schema=None)
@@ -46,7 +59,7 @@ async def sample(context: Context):
         result = await context.session.create_message([message], max_tokens=50, related_request_id=related)
     elif not context.input_responses:
         params = types.CreateMessageRequestParams(messages=[message], max_tokens=50)
-        return asking(context, types.CreateMessageRequest(params=params))
+        return asking(types.CreateMessageRequest(params=params))
     else:
         result = context.input_responses["wanted"]
     return f"{result.model}: {result.content.text}"
@@ -57,7 +70,7 @@ async def roots(context: Context):
     if not is_modern(context):
         result = await context.session.list_roots()
     elif not context.input_responses:
-        return asking(context, types.ListRootsRequest())
+        return asking(types.ListRootsRequest())
     else:
         result = context.input_responses["wanted"]
     return ", ".join(str(root.uri) for root in result.roots)

@@ -25,6 +25,11 @@ async def ask(context: Context) -> str:
     return f"hello {answer.data.name}" if answer.action == "accept" else answer.action
 
 
+@server.tool(description="asks the caller to sign in elsewhere")
+async def visit(context: Context) -> str:
+    return (await context.elicit_url("Sign in there.", tools.SIGN_IN, "sign-in-1")).action
+
+
 @server.tool(description="asks the caller's model for a poem")
 async def sample(context: Context) -> str:
     message = types.SamplingMessage(role="user", content=types.TextContent(type="text", text="a haiku"))

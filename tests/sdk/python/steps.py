@@ -2,8 +2,8 @@
 
 `{"version": "2026-07-28", "steps": {"list": "ok", "call": "what was wrong", …}}`
 
-Which steps, with what and with what outcome, is the client's second argument. A name such as
-`read-blob` is the step `read` once more.
+Which steps, with what and with what outcome, is the client's second argument: `[["list", {…}], …]`.
+A name such as `read-blob` is the step `read` once more.
 """
 
 import json
@@ -11,7 +11,8 @@ import traceback
 
 import anyio
 
-ROOTS = {"roots": [{"uri": "file:///project", "name": "project"}]}
+ROOT = {"uri": "file:///project", "name": "project"}
+SECOND_ROOT = {"uri": "file:///second", "name": "second"}
 POEM = {
     "role": "assistant",
     "content": {"type": "text", "text": "an old silent pond"},
@@ -26,6 +27,7 @@ class User:
     def __init__(self):
         self.answer = {"action": "cancel"}
         self.asked = None
+        self.open = [ROOT]
         self._told, self._events = anyio.create_memory_object_stream(1000)
 
     def reply(self, message):
@@ -128,6 +130,12 @@ class Steps:
     async def roots(self, tool, arguments, contains):
         await self.call(tool, arguments, contains=contains)
 
+    async def update(self, contains):
+        """The user opens a second folder, of which the server is told."""
+        self.user.open = [ROOT, SECOND_ROOT]
+        await self.client.tell_roots_changed()
+        await self.user.until("log", contains)
+
     async def cancel(self, tool, counter):
         before = await self._count(counter)
         await self.client.cancel(tool)
@@ -150,7 +158,7 @@ class Report:
     async def run(self, client, user):
         self.version = client.version
         steps = Steps(client, user)
-        for name, parameters in self.wanted.items():
+        for name, parameters in self.wanted:
             try:
                 with anyio.fail_after(20):
                     await getattr(steps, name.split("-")[0])(**parameters)

@@ -6,6 +6,9 @@ servers themselves, and `register` takes it as `changed` and `touched`.
 
 import anyio
 
+# Where a server sends its caller's user; nobody goes there.
+SIGN_IN = "https://example.com/sign-in"
+
 cancelled_calls = 0
 
 

@@ -12,7 +12,7 @@ import {
 } from '@modelcontextprotocol/server';
 
 import { sessions } from './sessions.mjs';
-import { POEM, WHO, register, reporter, told } from './tools.mjs';
+import { POEM, SIGN_IN, WHO, register, reporter, told } from './tools.mjs';
 
 function build() {
     const capabilities = {
@@ -36,6 +36,7 @@ function build() {
             progress: reporter(mcpReq._meta, message => mcpReq.notify(message)),
             warn: data => mcpReq.log('warning', data, 'gauge'),
             ask: () => requires(inputRequired.elicit(WHO), told.ask),
+            visit: () => requires(inputRequired.elicitUrl(SIGN_IN), told.visit),
             sample: () => requires(inputRequired.createMessage(POEM), told.sample),
             roots: () => requires(inputRequired.listRoots(), told.roots),
             changed: () => {

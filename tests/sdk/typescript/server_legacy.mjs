@@ -14,7 +14,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 
 import { sessions } from './sessions.mjs';
-import { POEM, WHO, register, reporter, told } from './tools.mjs';
+import { POEM, SIGN_IN, WHO, register, reporter, told } from './tools.mjs';
 
 function build() {
     const capabilities = { logging: {}, resources: { subscribe: true }, tools: { listChanged: true } };
@@ -29,6 +29,10 @@ function build() {
             sendNotification({ method: 'notifications/message', params: { level: 'warning', logger: 'gauge', data } }),
         ask: async () =>
             told.ask(await sendRequest({ method: 'elicitation/create', params: WHO }, ElicitResultSchema)),
+        visit: async () => {
+            const params = { ...SIGN_IN, mode: 'url', elicitationId: 'sign-in-1' };
+            return told.visit(await sendRequest({ method: 'elicitation/create', params }, ElicitResultSchema));
+        },
         sample: async () =>
             told.sample(
                 await sendRequest({ method: 'sampling/createMessage', params: POEM }, CreateMessageResultSchema)

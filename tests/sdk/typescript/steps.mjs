@@ -1,14 +1,15 @@
 // What every client of the matrix does, and how it reports: one line of JSON on standard output,
 // {"version": "2026-07-28", "steps": {"list": "ok", "call": "what was wrong", …}}
 //
-// Which steps, with what and with what outcome, is the client's second argument. A name such as
-// `read-blob` is the step `read` once more.
+// Which steps, with what and with what outcome, is the client's second argument: [["list", {…}], …].
+// A name such as `read-blob` is the step `read` once more.
 
 import assert from 'node:assert/strict';
 
 const STEP_MILLISECONDS = 20_000;
 
-const ROOTS = { roots: [{ uri: 'file:///project', name: 'project' }] };
+const ROOT = { uri: 'file:///project', name: 'project' };
+const SECOND_ROOT = { uri: 'file:///second', name: 'second' };
 const POEM = {
     role: 'assistant',
     content: { type: 'text', text: 'an old silent pond' },
@@ -17,12 +18,13 @@ const POEM = {
 };
 
 /** What every client declares. */
-export const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+export const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: { listChanged: true } };
 
 /** What is behind the client: it answers what a server asks, and keeps what a server tells. */
 class User {
     answer = { action: 'cancel' };
     asked = null;
+    open = [ROOT];
     #events = [];
     #waiting = null;
 
@@ -31,7 +33,7 @@ class User {
         return this.answer;
     };
     sample = () => POEM;
-    roots = () => ROOTS;
+    roots = () => ({ roots: this.open });
     log = ({ params }) => this.#tell('log', params.data);
     updated = ({ params }) => this.#tell('updated', params.uri);
     changed = kind => this.#tell('changed', kind);
@@ -74,7 +76,7 @@ export async function run(connect) {
     });
     if (steps !== undefined) {
         report.version = steps.way.version;
-        for (const [name, parameters] of Object.entries(JSON.parse(wanted))) {
+        for (const [name, parameters] of JSON.parse(wanted)) {
             await step(name, () => steps[name.split('-')[0]](parameters));
         }
     }
@@ -192,6 +194,13 @@ class Steps {
 
     async roots(parameters) {
         await this.call(parameters);
+    }
+
+    /** The user opens a second folder, of which the server is told. */
+    async update({ contains }) {
+        this.user.open = [ROOT, SECOND_ROOT];
+        await this.client.sendRootsListChanged();
+        await this.user.until('log', contains);
     }
 
     /** Calls the tool and, once it runs, gives the call up. */

@@ -11,8 +11,8 @@ let cancelledCalls = 0;
  * Adds tools, resources and prompts to a server.
  *
  * `sdk` has the SDK's `ResourceTemplate` and `completable`. `contextOf` turns what the SDK hands a
- * tool into `{ signal, progress(value, total), warn(data), ask(), sample(), roots(), changed(),
- * touched(uri) }`; the three that ask give the tool's text, or a whole result.
+ * tool into `{ signal, progress(value, total), warn(data), ask(), visit(), sample(), roots(),
+ * changed(), touched(uri) }`; the four that ask give the tool's text, or a whole result.
  */
 export function register(server, { ResourceTemplate, completable }, contextOf) {
     const tool = (name, description, inputSchema, run) =>
@@ -53,6 +53,7 @@ export function register(server, { ResourceTemplate, completable }, contextOf) {
     });
 
     tool('ask', 'asks who is there', {}, async (_, context) => context.ask());
+    tool('visit', 'asks the caller to sign in elsewhere', {}, async (_, context) => context.visit());
     tool('sample', "asks the caller's model for a poem", {}, async (_, context) => context.sample());
     tool('roots', "asks for the caller's roots", {}, async (_, context) => context.roots());
 
@@ -89,6 +90,7 @@ export const WHO = {
     message: 'Who is there?',
     requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }
 };
+export const SIGN_IN = { message: 'Sign in there.', url: 'https://example.com/sign-in' };
 export const POEM = {
     messages: [{ role: 'user', content: { type: 'text', text: 'a haiku' } }],
     maxTokens: 50
@@ -97,6 +99,7 @@ export const POEM = {
 /** What the tools make of the answers. */
 export const told = {
     ask: ({ action, content }) => (action === 'accept' ? `hello ${content.name}` : action),
+    visit: ({ action }) => action,
     sample: ({ model, content }) => `${model}: ${content.text}`,
     roots: ({ roots }) => roots.map(root => root.uri).join(', ')
 };
