@@ -4,8 +4,10 @@
 //! Fails as: [`crate::refusal::Refusal`], answered in the caller's own era.
 
 mod asked;
+mod asker;
 mod call;
 mod context;
+mod courier;
 mod discover;
 mod entry;
 mod finding;
@@ -14,6 +16,8 @@ mod legacy;
 mod list;
 mod listening;
 mod own;
+mod pass;
+mod questions;
 mod relay;
 mod reply;
 mod session;
@@ -40,6 +44,7 @@ use crate::{
     refusal::{Code, Refusal},
     telemetry::Metrics,
     upstream::Upstream,
+    vault::Sealer,
 };
 
 /// The pipeline of one worker; cheap to clone.
@@ -56,19 +61,27 @@ pub struct Shared {
     clock: Arc<dyn Clock>,
     catalog: Catalog,
     sessions: Sessions,
+    /// Seals what a client carries from one round of a call to the next.
+    rounds: Sealer,
     /// The generation of the policy that holds; open streams watch it.
     holds: watch::Sender<u64>,
 }
 
 impl Shared {
     /// Nothing known of any server, no session open.
-    pub fn new(journal: Journal, metrics: Arc<Metrics>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        journal: Journal,
+        metrics: Arc<Metrics>,
+        clock: Arc<dyn Clock>,
+        rounds: Sealer,
+    ) -> Self {
         Self {
             journal,
             metrics,
             clock,
             catalog: Catalog::default(),
             sessions: Sessions::default(),
+            rounds,
             holds: watch::Sender::default(),
         }
     }
@@ -76,6 +89,11 @@ impl Shared {
     /// How many sessions are open.
     pub fn open_sessions(&self) -> usize {
         self.sessions.count()
+    }
+
+    /// Seals what a client carries from one round of a call to the next.
+    pub fn rounds(&self) -> &Sealer {
+        &self.rounds
     }
 
     /// Takes up another policy: forgets what was known of servers that it no longer names, and ends listening streams,
@@ -151,26 +169,37 @@ impl Gateway {
         permit: &Permit,
         entry: &mut Entry,
     ) -> Result<Finding, Refusal> {
-        if let Some(method) = asked.method {
+        let method = asked.asker.method;
+        if let Some(method) = method {
             entry.is(kind(method), method.as_str());
         }
         // Calls are what there is much of: the state of everything else is boxed, so that it does not weigh on them.
-        match asked.method {
-            Some(mcp::Method::ToolsCall) => call::call(self, asked, permit, entry).await,
-            Some(mcp::Method::ToolsList) => Box::pin(list::list(self, asked, permit, entry)).await,
-            Some(mcp::Method::Discover) => {
-                Box::pin(discover::discover(self, asked, permit, entry)).await
+        if method == Some(mcp::Method::ToolsCall) {
+            return call::call(self, asked, permit, entry).await;
+        }
+        Box::pin(self.answer_other(ask, asked, permit, entry)).await
+    }
+
+    async fn answer_other(
+        &self,
+        ask: &Ask,
+        asked: &Asked<'_>,
+        permit: &Permit,
+        entry: &mut Entry,
+    ) -> Result<Finding, Refusal> {
+        use mcp::Method as M;
+        match asked.asker.method {
+            Some(M::ToolsList) => list::list(self, asked, permit, entry).await,
+            Some(M::Discover) => discover::discover(self, asked, permit, entry).await,
+            Some(M::Initialize) => legacy::initialize(self, ask, asked, permit, entry).await,
+            Some(M::Ping) => Ok(Finding::Empty),
+            Some(M::Cancelled) => legacy::cancelled(self, asked, permit),
+            Some(M::Initialized | M::Progress | M::RootsChanged) => {
+                legacy::notified(self, asked, permit).await
             }
-            Some(mcp::Method::Initialize) => {
-                Box::pin(legacy::initialize(self, ask, asked, permit, entry)).await
-            }
-            Some(mcp::Method::Ping) => Ok(Finding::Empty),
-            Some(mcp::Method::Initialized) => {
-                Box::pin(legacy::initialized(self, asked, permit)).await
-            }
-            Some(mcp::Method::Cancelled) => legacy::cancelled(self, asked, permit),
-            // Progress of the client's answers to requests that are not relayed, unknown notifications, stray responses.
-            Some(mcp::Method::Progress) | None => Ok(Finding::Accepted),
+            Some(_) => pass::pass(self, asked, permit, entry).await,
+            // A response, or a notification that means nothing here.
+            None => questions::answer(self, asked, permit, entry).await,
         }
     }
 

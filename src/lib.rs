@@ -8,7 +8,7 @@
 //! | 5 | `listen`, `demo` | layers 0–4 |
 //! | 4 | `gateway` | layers 0–3 |
 //! | 3 | `upstream`, `approval`, `identity` | layers 0–2, not one another |
-//! | 2 | `egress`, `catalog`, `audit` | layers 0–1, not one another; `egress` takes `audit`'s proof types |
+//! | 2 | `egress`, `catalog`, `audit`, `vault` | layers 0–1, not one another; `egress` takes `audit`'s proof types |
 //! | 1 | `policy`, `address`, `mcp`, `config` | layer 0; `policy` also `address`; no I/O |
 //! | 0 | `refusal`, `subject`, `clock`, `id`, `deadline`, `memory`, `secret`, `table`, `telemetry` | no room |
 //!
@@ -33,6 +33,8 @@ pub mod address;
 pub mod catalog;
 // Ask: consent to a side effect.
 pub mod approval;
+// Keep: the keyring, and what only this gateway opens again.
+pub mod vault;
 // Speak: MCP over HTTP towards tool servers.
 pub mod upstream;
 // Way out: resolve, dial, TLS, pool, send, body.

@@ -3,6 +3,8 @@
 //! Never: does I/O, or turns params or results into values on the hot path.
 //! Fails as: [`Rejection`], which is a [`crate::refusal::Refusal`] with the id to answer; the scan as [`scan::ScanError`].
 
+pub mod canonical;
+pub mod capabilities;
 pub mod envelope;
 pub mod headers;
 mod methods;
@@ -14,6 +16,6 @@ pub mod sse;
 pub mod tools;
 
 pub use envelope::{Envelope, Id, Kind, Meta, Params};
-pub use methods::Method;
+pub use methods::{Method, News, Question};
 pub use rejection::Rejection;
 pub use revision::{Era, Revision};

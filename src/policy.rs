@@ -15,10 +15,10 @@ mod snapshot;
 mod words;
 
 pub use compile::{File, Inputs, Local, compile};
-pub use decide::{Permit, decide};
+pub use decide::{Permit, decide, same_for_all};
 pub use endpoint::Endpoint;
 pub use keys_file::{KeyEntry, keys};
 pub use server::{
-    Access, Approval, Era, Pattern, Server, ServerLimits, ToolOverride, Trust, Unasked,
+    Access, Approval, Era, Pattern, Relay, Server, ServerLimits, ToolOverride, Trust, Unasked,
 };
 pub use snapshot::{AccessMode, Key, Snapshot};

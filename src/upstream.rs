@@ -17,7 +17,7 @@ use std::sync::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
-pub use answer::{Answer, Edit, Message};
+pub use answer::{Answer, Edit, Message, ResultKind};
 pub use era::Eras;
 pub use error::Error;
 pub use session::{Hello, Session};

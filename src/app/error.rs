@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::{audit, egress, listen, refusal::Code, table::Fault};
+use crate::{audit, egress, listen, refusal::Code, table::Fault, vault};
 
 /// A start that failed; nothing is left running.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +35,9 @@ pub enum Error {
     /// Records cannot be kept, so nothing may run.
     #[error("cannot keep records")]
     Records(#[from] audit::OpenError),
+    /// What is given out sealed could not be opened again.
+    #[error("cannot use the keyring")]
+    Keyring(#[from] vault::Error),
     /// Nobody can be asked for addresses.
     #[error("cannot resolve names")]
     Dns(#[from] egress::DnsSetupError),
@@ -52,6 +55,7 @@ impl Error {
         match self {
             Self::Listen { source, .. } => source.code(),
             Self::Records(error) => error.code(),
+            Self::Keyring(error) => error.code(),
             Self::Unrecorded(error) => error.code(),
             Self::Config(_)
             | Self::State { .. }

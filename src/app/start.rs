@@ -33,6 +33,7 @@ use crate::{
     listen::{self, Bound, Limits, Lobby, Tls, descriptors},
     memory::Memory,
     telemetry::Metrics,
+    vault::Keyring,
 };
 
 /// Descriptors that are not for calls: listeners, records, logs, name servers.
@@ -92,14 +93,20 @@ pub fn start(options: Options) -> Result<Running, Error> {
     running.inspect_err(|_| drop(fs::remove_file(&socket)))
 }
 
-/// Opens the records first, then the doors: what comes in is taken down from the first request on.
+/// Opens the records first, then the keyring, then the doors: what comes in is taken down from the first request on.
 fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doors), Error> {
     let loaded = reloader.current_full();
     let metrics = Arc::new(Metrics::new());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let journal = Journal::open(records(&loaded.settings), clock.clone(), &metrics)?;
+    let keyring = Keyring::open(&loaded.settings.state_dir.join("keyring"))?;
     let doors = Doors::open(&loaded, workers)?;
-    let shared = gateway::Shared::new(journal.clone(), metrics.clone(), clock.clone());
+    let shared = gateway::Shared::new(
+        journal.clone(),
+        metrics.clone(),
+        clock.clone(),
+        keyring.sealer("rounds"),
+    );
     let core = Core {
         terms: Arc::new(ArcSwap::from_pointee(terms(&loaded))),
         tls: doors.tls.clone(),

@@ -6,7 +6,11 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::{
-    Ask, Entry, Gateway, context, forward,
+    Ask, Entry, Gateway,
+    asker::{Asker, Scope},
+    context,
+    courier::Line,
+    forward,
     session::{InFlight, Session},
     tell,
 };
@@ -17,7 +21,7 @@ use crate::{
         Envelope, Era, Method, Rejection, Revision,
         headers::{self, ProtocolHeaders},
     },
-    policy::Permit,
+    policy::{self, Permit},
     refusal::{Code, Refusal},
     upstream::{self, Request, Wire},
 };
@@ -28,12 +32,8 @@ pub(super) struct Asked<'a> {
     pub(super) message: Envelope<'a>,
     /// The bytes that it was read from.
     pub(super) body: &'a Bytes,
-    /// The JSON text of its id; empty where it has none.
-    pub(super) id: Bytes,
-    /// What it asks for; `None` for notifications that mean nothing here, and for responses.
-    pub(super) method: Option<Method>,
-    /// Its era.
-    pub(super) era: Era,
+    /// What its answer needs of it.
+    pub(super) asker: Asker,
     /// The session that it belongs to; always `None` in the modern era.
     pub(super) session: Option<Arc<Session>>,
     head: &'a HeaderMap,
@@ -75,19 +75,15 @@ impl<'a> Asked<'a> {
         Ok(Self {
             message,
             body: &ask.body,
-            id,
-            method,
-            era,
+            asker: Asker {
+                id,
+                era,
+                method,
+                scope: scope(ask, permit, method),
+            },
             session,
             head: &ask.head.headers,
         })
-    }
-
-    /// The JSON text of the id; `None` for a notification.
-    pub(super) fn id_text(&self) -> Option<&str> {
-        std::str::from_utf8(&self.id)
-            .ok()
-            .filter(|id| !id.is_empty())
     }
 
     /// A refusal of this message, with what its answer needs.
@@ -96,7 +92,7 @@ impl<'a> Asked<'a> {
             (refusal.code == Code::UpstreamEra).then(|| Revision::LEGACY.as_str().into());
         Rejection {
             requested,
-            ..Rejection::from(refusal).with_id(self.id_text())
+            ..Rejection::from(refusal).with_id(self.asker.id_text())
         }
     }
 
@@ -106,7 +102,7 @@ impl<'a> Asked<'a> {
         let place = match (&self.session, &self.message.id) {
             (Some(session), Some(own)) => {
                 let key = match own.key() {
-                    Cow::Borrowed(_) => self.id.clone(),
+                    Cow::Borrowed(_) => self.asker.id.clone(),
                     Cow::Owned(key) => Bytes::from(key),
                 };
                 Some(session.begin(key, id)?)
@@ -131,10 +127,26 @@ impl<'a> Asked<'a> {
         Request {
             permit,
             wire: self.wire(|| forward::headers(&self.message, self.head)),
-            body: forward::body(&self.message, self.body, ticket.id),
+            body: forward::body(&self.message, self.body, permit.server().relay, ticket.id),
             id: ticket.id,
             effect,
             deadline,
+        }
+    }
+
+    /// The stream that its answer comes on.
+    pub(super) fn line(&self, ticket: &Ticket) -> Line {
+        match &self.session {
+            Some(session) => Line::Session {
+                session: session.clone(),
+                call: Some(ticket.id),
+            },
+            None => Line::Request {
+                logs: self
+                    .message
+                    .meta()
+                    .is_some_and(|meta| meta.log_level.is_some()),
+            },
         }
     }
 
@@ -144,6 +156,16 @@ impl<'a> Asked<'a> {
             Some(session) => Wire::Legacy(&session.upstream),
             None => Wire::Modern(headers()),
         }
+    }
+}
+
+/// Who may share the answer, where it is one that caches keep.
+fn scope(ask: &Ask, permit: &Permit, method: Option<Method>) -> Scope {
+    let cacheable = method.is_some_and(Method::is_cacheable);
+    if cacheable && policy::same_for_all(&ask.policy, permit.server()) {
+        Scope::Servers
+    } else {
+        Scope::Private
     }
 }
 
@@ -231,11 +253,6 @@ impl Ticket {
             Some(place) => place.stopped().await,
             None => std::future::pending().await,
         }
-    }
-
-    /// The session that the request belongs to.
-    pub(super) fn session(&self) -> Option<&Arc<Session>> {
-        self.session.as_ref()
     }
 
     /// Tells the server of a session that nobody waits for the answer any more (MCP 2025-11-25, cancellation).

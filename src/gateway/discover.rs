@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Asked, Entry, Finding, Gateway, own, whole};
+use super::{Asked, Entry, Finding, Gateway, whole};
 use crate::{
-    mcp::Revision,
+    mcp::{Revision, capabilities::of_server},
     policy::Permit,
     refusal::Refusal,
-    upstream::{Error, Message},
+    upstream::{Edit, Error, Message},
 };
 
 /// Answers one `server/discover`.
@@ -30,10 +30,11 @@ struct Discovery<'a> {
     capabilities: Option<&'a RawValue>,
 }
 
-/// Replaces capabilities and versions; everything else stays as the server wrote it.
+/// Cuts capabilities to what is relayed and versions to those that are spoken; everything else stays as the server wrote
+/// it.
 fn cut(permit: &Permit, message: Message) -> Result<Finding, Refusal> {
     let Some(result) = message.result() else {
-        return Ok(Finding::Message(message));
+        return Ok(message.into());
     };
     let discovery: Discovery<'_> = serde_json::from_str(result).map_err(|error| {
         let server = permit.server().name.clone();
@@ -43,16 +44,31 @@ fn cut(permit: &Permit, message: Message) -> Result<Finding, Refusal> {
         }
         .refusal()
     })?;
-    let capabilities = own::capabilities(discovery.capabilities, own::Listening::No);
-    let versions = format!(r#"["{}"]"#, Revision::MODERN);
-    let edits = [
-        (discovery.capabilities, capabilities),
-        (discovery.supported_versions, versions),
-    ];
-    let edits = own::edits(&message, edits);
-    Ok(Finding::Changed {
+    let capabilities = discovery
+        .capabilities
+        .map(|raw| (raw, of_server(raw.get())));
+    let versions = discovery.supported_versions.map(|raw| (raw, spoken(raw)));
+    let edits = capabilities.into_iter().chain(versions);
+    let edits = edits
+        .filter_map(|(raw, text)| {
+            let place = message.part_of_result(raw.get())?;
+            Some(Edit { place, text })
+        })
+        .collect();
+    Ok(Finding::Message {
         message,
         edits,
         session: None,
     })
+}
+
+/// Of the server's versions those that Tollgate speaks too.
+fn spoken(versions: &RawValue) -> String {
+    let versions: Vec<String> = serde_json::from_str(versions.get()).unwrap_or_default();
+    let spoken = Revision::SERVED.map(Revision::as_str).into_iter();
+    let both: Vec<String> = spoken
+        .filter(|served| versions.iter().any(|version| version == served))
+        .map(|served| format!("\"{served}\""))
+        .collect();
+    format!("[{}]", both.join(","))
 }

@@ -8,6 +8,7 @@ use crate::{
     audit::{Intent, Kind, OutcomeKind, Phase, Record, RecordTarget, Recorded},
     egress::{Destination, Effect},
     id,
+    mcp::Question,
     policy::Permit,
     refusal::{Code, Fault, Refusal},
     upstream::{Answer, Answered, Error, Message},
@@ -100,6 +101,11 @@ impl Entry {
         self.record.method = Some(method.into());
     }
 
+    /// Says which of the server's questions it answers.
+    pub(super) fn answers(&mut self, question: Question) {
+        self.record.method = Some(question.as_str().into());
+    }
+
     /// A read goes on only while records are kept, unless the operator said otherwise.
     pub(super) fn admit_read(&mut self) -> Result<(), Refusal> {
         self.sent = Some(Instant::now());
@@ -143,7 +149,7 @@ impl Entry {
         } = answered.map_err(|error| self.failed(gateway, permit, &ticket, error))?;
         self.went_to(destination);
         match answer {
-            Ok(Answer::Whole(message)) => Ok(Finding::Message(message)),
+            Ok(Answer::Whole(message)) => Ok(message.into()),
             Ok(Answer::Stream(messages)) => Ok(Finding::Stream(messages, ticket)),
             Err(error) => Err(self.failed(gateway, permit, &ticket, error)),
         }

@@ -15,10 +15,8 @@ use crate::{
 
 /// An answer to a message, before it is recorded and written.
 pub(super) enum Finding {
-    /// The server's own, under the caller's id.
-    Message(Message),
-    /// The server's, cut to what is offered; perhaps with the session that it opens.
-    Changed {
+    /// The server's, under the caller's id and perhaps cut to what is offered; perhaps with the session that it opens.
+    Message {
         message: Message,
         edits: Vec<Edit>,
         session: Option<HeaderValue>,
@@ -31,6 +29,16 @@ pub(super) enum Finding {
     Accepted,
 }
 
+impl From<Message> for Finding {
+    fn from(message: Message) -> Self {
+        Self::Message {
+            message,
+            edits: Vec::new(),
+            session: None,
+        }
+    }
+}
+
 impl Finding {
     /// Records the end of the request and writes the reply; a stream does both when it ends.
     pub(super) async fn reply(
@@ -40,29 +48,29 @@ impl Finding {
         permit: &Permit,
         mut entry: Entry,
     ) -> Response<ReplyBody> {
-        let whole = |text: Bytes| [text, Bytes::new(), Bytes::new()];
+        let asker = &asked.asker;
         let (status, ending, pieces, session) = match self {
             Self::Stream(messages, ticket) => {
                 let relay = Relay::new(gateway, asked, permit, entry, messages, ticket);
                 return reply::events(relay.events());
             }
-            Self::Message(message) => (
-                message_status(asked.era, &message),
-                Ending::with(&message),
-                message.with_id(&asked.id),
-                None,
-            ),
-            Self::Changed {
+            Self::Message {
                 message,
-                edits,
+                mut edits,
                 session,
             } => {
-                let text = message.edited(&asked.id, &edits);
-                (StatusCode::OK, Ending::with(&message), whole(text), session)
+                match asker.edits(permit, &message) {
+                    Ok(more) => edits.extend(more),
+                    Err(refusal) => return refused(entry, asked, refusal).await,
+                }
+                let status = message_status(asker.era, &message);
+                let pieces = message.pieces(&asker.id, &edits);
+                (status, Ending::with(&message), pieces, session)
             }
             Self::Empty => {
-                let text = mcp::reply::empty(asked.era, asked.id_text().unwrap_or("null"));
-                (StatusCode::OK, Ending::answered(), whole(text), None)
+                let text = mcp::reply::empty(asker.era, asker.id_text().unwrap_or("null"));
+                let pieces = [text, Bytes::new(), Bytes::new()];
+                (StatusCode::OK, Ending::answered(), pieces, None)
             }
             Self::Accepted => return accepted(asked, entry).await,
         };
@@ -74,7 +82,11 @@ impl Finding {
                 }
                 reply
             }
-            Err(refusal) => unkept(asked.era, asked.method, asked.rejection(refusal)),
+            Err(refusal) => unkept(
+                asked.asker.era,
+                asked.asker.method,
+                asked.rejection(refusal),
+            ),
         }
     }
 }
@@ -90,8 +102,12 @@ pub(super) async fn refused(
     }
     let rejection = &asked.rejection(refusal);
     match entry.close(Ending::without(&rejection.refusal)).await {
-        Ok(proof) => rejected(asked.era, asked.method, rejection, proof),
-        Err(refusal) => unkept(asked.era, asked.method, asked.rejection(refusal)),
+        Ok(proof) => rejected(asked.asker.era, asked.asker.method, rejection, proof),
+        Err(refusal) => unkept(
+            asked.asker.era,
+            asked.asker.method,
+            asked.rejection(refusal),
+        ),
     }
 }
 
@@ -129,7 +145,7 @@ pub(super) fn unkept(
 async fn accepted(asked: &Asked<'_>, mut entry: Entry) -> Response<ReplyBody> {
     match entry.close(Ending::answered()).await {
         Ok(proof) => reply::bare(StatusCode::ACCEPTED, proof),
-        Err(refusal) => unkept(asked.era, asked.method, refusal.into()),
+        Err(refusal) => unkept(asked.asker.era, asked.asker.method, refusal.into()),
     }
 }
 

@@ -5,12 +5,16 @@ use std::ops::Range;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header::CONNECTION};
 
+use super::questions;
 use crate::{
     mcp::{
         Envelope, Revision,
-        envelope::splice,
+        capabilities::Offer,
+        envelope::{member_cut, splice},
         headers::{METHOD, NAME, PROTOCOL_VERSION},
+        scan::Part,
     },
+    policy::Relay,
     refusal::{Code, Refusal},
 };
 
@@ -19,18 +23,17 @@ const PARAM_PREFIX: &str = "mcp-param-";
 
 /// The request's body for the server: its id replaced by `id`, which is unique on every server, so that two callers
 /// with equal ids can never be taken for one another.
-pub(super) fn body(message: &Envelope<'_>, body: &Bytes, id: u64) -> Bytes {
+pub(super) fn body(message: &Envelope<'_>, body: &Bytes, relay: Relay, id: u64) -> Bytes {
     let mut buffer = itoa::Buffer::new();
     let mut edits: Vec<(Range<usize>, &[u8])> = Vec::with_capacity(4);
     if let Some(own) = message.id {
         edits.push((own.part().range(), buffer.format(id).as_bytes()));
     }
+    let offer = offer(message, relay);
+    if let (Some(offer), Some(part)) = (&offer, capabilities(message)) {
+        edits.push((part.range(), offer.as_json().as_bytes()));
+    }
     if let Some(meta) = message.meta() {
-        // What cannot be relayed is not offered to the server.
-        edits.extend(
-            meta.client_capabilities
-                .map(|part| (part.range(), &b"{}"[..])),
-        );
         // Tollgate's own keys are between the agent and Tollgate.
         edits.extend(
             meta.own
@@ -38,8 +41,24 @@ pub(super) fn body(message: &Envelope<'_>, body: &Bytes, id: u64) -> Bytes {
                 .map(|(_, part)| (part.range(), &b"null"[..])),
         );
     }
+    // Tasks are withheld: without this member, every server answers in line (MCP 2025-11-25, tasks).
+    if let Some(task) = message.params.as_ref().and_then(|params| params.task) {
+        edits.push((member_cut(body, task.range()), b""));
+    }
     edits.sort_by_key(|(range, _)| range.start);
     splice(body, &edits).into()
+}
+
+/// What of the client's capabilities a modern request offers; `None` where it has none.
+fn offer(message: &Envelope<'_>, relay: Relay) -> Option<Offer> {
+    let part = capabilities(message).filter(|part| part.as_str() != "{}")?;
+    Some(Offer::new(Some(part), |question| {
+        questions::relayed(relay, question)
+    }))
+}
+
+fn capabilities<'a>(message: &Envelope<'a>) -> Option<Part<'a>> {
+    message.meta()?.client_capabilities
 }
 
 /// The headers of a modern request: built anew, so that nothing else of the caller's goes along.
@@ -105,7 +124,12 @@ mod tests {
 
     fn forwarded(text: &'static str, id: u64) -> String {
         let message = Envelope::inbound(text.as_bytes()).expect("a valid message");
-        let out = body(&message, &Bytes::from_static(text.as_bytes()), id);
+        let out = body(
+            &message,
+            &Bytes::from_static(text.as_bytes()),
+            Relay::default(),
+            id,
+        );
         String::from_utf8(out.to_vec()).expect("UTF-8")
     }
 
@@ -128,6 +152,24 @@ mod tests {
                 70
             ),
             r#"{"jsonrpc":"2.0","method":"tools/list","params":{"_meta":{"io.tollgate/turn":null,"io.modelcontextprotocol/clientCapabilities":{},"k":1}},"id":70}"#
+        );
+    }
+
+    #[test]
+    fn tasks_are_withheld() {
+        assert_eq!(
+            forwarded(
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x", "task" : {"ttl":1} , "arguments":{"task":1}}}"#,
+                7
+            ),
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x",  "arguments":{"task":1}}}"#
+        );
+        assert_eq!(
+            forwarded(
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x" ,"task":{}}}"#,
+                7
+            ),
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x" }}"#
         );
     }
 

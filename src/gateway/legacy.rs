@@ -8,11 +8,16 @@ use serde_json::value::RawValue;
 
 use super::{
     Ask, Asked, Entry, Finding, Gateway, ReplyBody, asked::find_session, entry::Ending, finding,
-    own, reply, session::Session, tell,
+    questions, reply, session::Session, tell,
 };
 use crate::{
     deadline::Deadline,
-    mcp::{Era, Id, Rejection, Revision, envelope::splice, headers::ProtocolHeaders},
+    mcp::{
+        Era, Id, Method, Question, Rejection, Revision,
+        capabilities::{Offer, of_server},
+        envelope::splice,
+        headers::ProtocolHeaders,
+    },
     policy::Permit,
     refusal::{Code, Refusal},
     upstream::{Edit, Error, Hello, Message},
@@ -32,7 +37,7 @@ pub(super) async fn initialize(
     let client_info = params
         .and_then(|params| params.client_info)
         .filter(|info| info.is_object());
-    let (Some(_), Some(client_info)) = (version, client_info) else {
+    let (Some(version), Some(client_info)) = (version, client_info) else {
         return Err(Refusal::new(
             Code::InvalidParams,
             "`params` must have `protocolVersion`, a string, and `clientInfo`, an object",
@@ -40,16 +45,20 @@ pub(super) async fn initialize(
     };
     gateway.shared.sessions.admit(&ask.caller)?;
     let deadline = Deadline::after(permit.server().limits.call);
-    let hello = Hello::new(client_info.as_str());
+    let relay = permit.server().relay;
+    let capabilities = params.and_then(|params| params.capabilities);
+    let offer = Offer::new(capabilities, |question| questions::relayed(relay, question));
+    let hello = Hello::new(revision(&version), offer.as_json(), client_info.as_str());
     let (session, message) = gateway.upstream.open(permit, hello, deadline).await?;
-    let Some(result) = message.result() else {
+    let (Some(session), Some(result)) = (session, message.result()) else {
         return refused_by_server(permit, message);
     };
     let edits = cut(permit, &message, result)?;
+    let server = permit.server().clone();
     let session = gateway
         .shared
         .sessions
-        .open(&ask.caller, permit.server().clone(), session);
+        .open(&ask.caller, server, session, offer);
     gateway
         .shared
         .metrics
@@ -57,11 +66,18 @@ pub(super) async fn initialize(
         .set(gateway.shared.sessions.count() as i64);
     let mut id = HeaderValue::from_str(&session.id).expect("a token is hexadecimal");
     id.set_sensitive(true);
-    Ok(Finding::Changed {
+    Ok(Finding::Message {
         message,
         edits,
         session: Some(id),
     })
+}
+
+/// The revision that the server is asked for: the client's, else the newest that has sessions.
+fn revision(wanted: &str) -> Revision {
+    Revision::parse(wanted)
+        .filter(|revision| revision.era() == Era::Legacy)
+        .unwrap_or(Revision::LEGACY)
 }
 
 /// A server that knows no `initialize` speaks the modern era only; any other error is the client's to see.
@@ -72,7 +88,7 @@ fn refused_by_server(permit: &Permit, message: Message) -> Result<Finding, Refus
         _ => false,
     };
     if !modern {
-        return Ok(Finding::Message(message));
+        return Ok(message.into());
     }
     Err(Error::Era {
         server: permit.server().name.clone(),
@@ -84,48 +100,47 @@ fn refused_by_server(permit: &Permit, message: Message) -> Result<Finding, Refus
 
 #[derive(Deserialize)]
 struct Welcome<'a> {
-    #[serde(rename = "protocolVersion")]
-    protocol_version: String,
     #[serde(borrow)]
     capabilities: Option<&'a RawValue>,
 }
 
-/// The server's answer to `initialize`, cut to what is relayed. A server that holds out for an older revision is refused.
+/// The server's answer to `initialize`, cut to what is relayed.
 fn cut(permit: &Permit, message: &Message, result: &str) -> Result<Vec<Edit>, Refusal> {
-    let server = || permit.server().name.clone();
     let welcome: Welcome<'_> = serde_json::from_str(result).map_err(|error| {
         Error::Malformed {
-            server: server(),
+            server: permit.server().name.clone(),
             reason: format!("its answer to initialize: {error}"),
         }
         .refusal()
     })?;
-    if welcome.protocol_version != Revision::LEGACY.as_str() {
-        let spoken = welcome.protocol_version.chars().take(32).collect();
-        return Err(Error::Era {
-            server: server(),
-            wanted: Revision::LEGACY,
-            spoken,
-        }
-        .into());
-    }
-    let capabilities = own::capabilities(welcome.capabilities, own::Listening::Yes);
-    Ok(own::edits(message, [(welcome.capabilities, capabilities)]))
+    let told = welcome.capabilities.map(|raw| (raw, of_server(raw.get())));
+    let edit = told.and_then(|(raw, text)| {
+        let place = message.part_of_result(raw.get())?;
+        Some(Edit { place, text })
+    });
+    Ok(edit.into_iter().collect())
 }
 
-/// Passes `notifications/initialized` on.
-pub(super) async fn initialized(
+/// Passes a notification on: that the client is ready, how far it has come with what it was asked, that its folders
+/// changed.
+pub(super) async fn notified(
     gateway: &Gateway,
     asked: &Asked<'_>,
     permit: &Permit,
 ) -> Result<Finding, Refusal> {
-    if let Some(session) = &asked.session {
-        let deadline = Deadline::after(tell::TELLING);
-        gateway
-            .upstream
-            .tell(permit, &session.upstream, asked.body.clone(), deadline)
-            .await?;
+    let Some(session) = &asked.session else {
+        return Ok(Finding::Accepted);
+    };
+    if asked.asker.method == Some(Method::RootsChanged)
+        && !session.offer.admits(Question::Roots, false)
+    {
+        return Ok(Finding::Accepted);
     }
+    let deadline = Deadline::after(tell::TELLING);
+    gateway
+        .upstream
+        .tell(permit, &session.upstream, asked.body.clone(), deadline)
+        .await?;
     Ok(Finding::Accepted)
 }
 
@@ -192,14 +207,15 @@ pub(super) fn session_of(
 ) -> Result<Arc<Session>, Refusal> {
     let headers = ProtocolHeaders::read(&ask.head.headers)?;
     match headers.protocol_version.map(Revision::parse) {
-        None | Some(Some(Revision::LEGACY)) => {}
-        Some(Some(Revision::MODERN)) => {
+        None => {}
+        Some(Some(revision)) if revision.era() == Era::Legacy => {}
+        Some(Some(_)) => {
             return Err(Refusal::new(
                 Code::MethodNotAllowed,
                 "this protocol version has no sessions",
             ));
         }
-        Some(_) => {
+        Some(None) => {
             return Err(Refusal::new(
                 Code::VersionUnsupported,
                 "this protocol version is not served",

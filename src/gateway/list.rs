@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::{Asked, Entry, Finding, Gateway, own, whole};
 use crate::{
     catalog::MAX_TOOLS,
@@ -32,41 +29,21 @@ pub(super) async fn list(
 /// Learns a page and takes hidden tools out of it; a page without any goes on byte for byte.
 fn offer(gateway: &Gateway, permit: &Permit, message: Message) -> Result<Finding, Refusal> {
     let Some(page) = message.page(MAX_TOOLS)? else {
-        return Ok(Finding::Message(message));
+        return Ok(message.into());
     };
     let names = page.tools.iter().map(|tool| &*tool.name);
     gateway.shared.catalog.learn(permit, names);
     let Some(kept) = page.filtered(|tool| !permit.hidden(&tool.name)) else {
-        return Ok(Finding::Message(message));
+        return Ok(message.into());
     };
     let place = page.range();
     let text = String::from_utf8_lossy(&kept).into_owned();
-    let mut edits = own_scope(&message);
-    edits.push(Edit { place, text });
-    Ok(Finding::Changed {
+    let edits = vec![Edit { place, text }];
+    Ok(Finding::Message {
         message,
         edits,
         session: None,
     })
-}
-
-/// What was filtered for one caller must not be shared by caches (MCP 2026-07-28, caching).
-fn own_scope(message: &Message) -> Vec<Edit> {
-    #[derive(Deserialize)]
-    struct Hints<'a> {
-        #[serde(borrow, rename = "cacheScope")]
-        scope: Option<&'a RawValue>,
-    }
-    let hints = message
-        .result()
-        .and_then(|result| serde_json::from_str::<Hints<'_>>(result).ok());
-    own::edits(
-        message,
-        [(
-            hints.and_then(|hints| hints.scope),
-            r#""private""#.to_owned(),
-        )],
-    )
 }
 
 /// Reads all pages of the list, unless another call has just done so.
@@ -117,7 +94,7 @@ async fn read_one(
     let request = Request {
         permit,
         wire: asked.wire(|| own::headers("tools/list")),
-        body: own::list_body(asked.era, id, cursor),
+        body: own::list_body(asked.asker.era, id, cursor),
         id,
         effect: &Effect::Read,
         deadline,

@@ -1,7 +1,5 @@
 //! The stream of what a server says unasked, in a session.
 
-use std::sync::Arc;
-
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
 use http::Response;
@@ -9,19 +7,19 @@ use tokio::sync::watch;
 
 use super::{
     Ask, Entry, Gateway, ReplyBody,
+    courier::{Courier, Line},
     entry::Ending,
     finding,
     legacy::session_of,
     relay, reply,
-    session::{Listening, Session},
-    tell,
+    session::Listening,
 };
 use crate::{
     deadline::Deadline,
     mcp::{Era, headers, sse},
     policy::Permit,
     refusal::{Code, Refusal},
-    upstream::{Item, Messages},
+    upstream::Messages,
 };
 
 /// Opens the stream of what the server says unasked.
@@ -59,10 +57,13 @@ pub(super) async fn listen(
             finding::unread(entry, Era::Legacy, &refusal.into())
         }
         Ok((session, place, Some(messages))) => {
-            let listener = Listener {
-                gateway: gateway.clone(),
-                permit: permit.clone(),
+            let line = Line::Session {
                 session,
+                call: None,
+            };
+            let listener = Listener {
+                courier: Courier::new(gateway, permit, line),
+                generation: permit.generation(),
                 place,
                 messages,
                 holds: gateway.shared.holds.subscribe(),
@@ -76,9 +77,8 @@ pub(super) async fn listen(
 
 /// A listening stream, open until either side ends it, the session does, or another policy holds.
 struct Listener {
-    gateway: Gateway,
-    permit: Permit,
-    session: Arc<Session>,
+    courier: Courier,
+    generation: u64,
     place: Listening,
     messages: Messages,
     holds: watch::Receiver<u64>,
@@ -94,7 +94,7 @@ impl Listener {
     }
 
     async fn next(&mut self) -> Option<Bytes> {
-        let own = self.permit.generation();
+        let own = self.generation;
         let waited = tokio::select! {
             biased;
             () = self.place.ended() => Ok(false),
@@ -118,21 +118,7 @@ impl Listener {
     fn forward(&mut self) -> Bytes {
         let mut out = BytesMut::new();
         while let Some(item) = self.messages.take() {
-            match item {
-                Item::Notification { method, text } if relay::relayed(&method) => {
-                    sse::encode(&mut out, &[&text])
-                }
-                Item::Notification { .. } | Item::Answer(_) => {}
-                Item::Request { method, id } => {
-                    tell::answer(
-                        &self.gateway,
-                        &self.permit,
-                        Some(&self.session),
-                        &method,
-                        &id,
-                    );
-                }
-            }
+            self.courier.carry(item, &mut out);
         }
         if out.is_empty() {
             sse::KEEP_ALIVE

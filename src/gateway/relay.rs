@@ -5,9 +5,11 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
 
-use super::{Asked, Entry, Gateway, Proof, asked::Ticket, entry::Ending, tell};
+use super::{
+    Asked, Entry, Gateway, Proof, asked::Ticket, asker::Asker, courier::Courier, entry::Ending,
+};
 use crate::{
-    mcp::{Era, Method, Rejection, reply, sse},
+    mcp::{Rejection, reply, sse},
     policy::Permit,
     refusal::Refusal,
     upstream::{Item, Message, Messages},
@@ -16,34 +18,16 @@ use crate::{
 /// A comment is sent after so long without an event, so that nothing in between takes the stream for dead.
 pub(super) const QUIET: Duration = Duration::from_secs(15);
 
-/// What servers may tell a caller while it waits.
-const RELAYED: [&str; 3] = [
-    "notifications/progress",
-    "notifications/cancelled",
-    "notifications/tools/list_changed",
-];
-
-/// Whether a server's notification goes on to the caller. Others belong to features that are not offered.
-pub(super) fn relayed(method: &str) -> bool {
-    RELAYED.contains(&method)
-}
-
 /// Everything that a relayed stream holds on to until it ends.
 pub(super) struct Relay {
     gateway: Gateway,
     permit: Permit,
     entry: Entry,
     messages: Box<Messages>,
+    courier: Courier,
     ticket: Ticket,
     asker: Asker,
     over: bool,
-}
-
-/// What the caller's answer needs of its request.
-struct Asker {
-    id: Bytes,
-    era: Era,
-    method: Option<Method>,
 }
 
 impl Relay {
@@ -60,12 +44,9 @@ impl Relay {
             permit: permit.clone(),
             entry,
             messages,
+            courier: Courier::new(gateway, permit, asked.line(&ticket)),
             ticket,
-            asker: Asker {
-                id: asked.id.clone(),
-                era: asked.era,
-                method: asked.method,
-            },
+            asker: asked.asker.clone(),
             over: false,
         }
     }
@@ -103,18 +84,8 @@ impl Relay {
         let mut out = BytesMut::new();
         while let Some(item) = self.messages.take() {
             match item {
-                Item::Notification { method, text } if relayed(&method) => {
-                    sse::encode(&mut out, &[&text])
-                }
-                Item::Notification { .. } => {}
-                Item::Request { method, id } => tell::answer(
-                    &self.gateway,
-                    &self.permit,
-                    self.ticket.session(),
-                    &method,
-                    &id,
-                ),
                 Item::Answer(message) => return Some(self.finish(&message, out).await),
+                item => self.courier.carry(item, &mut out),
             }
         }
         // A stream without an event in it would end the caller's; a comment says nothing and keeps it.
@@ -126,10 +97,14 @@ impl Relay {
     }
 
     async fn finish(&mut self, message: &Message, mut out: BytesMut) -> Bytes {
+        let edits = match self.asker.edits(&self.permit, message) {
+            Ok(edits) => edits,
+            Err(refusal) => return self.fail(&refusal, out).await,
+        };
         self.over = true;
         match self.entry.close(Ending::with(message)).await {
             Ok(proof) => {
-                let last = last(&message.with_id(&self.asker.id), out, proof);
+                let last = last(&message.pieces(&self.asker.id, &edits), out, proof);
                 self.messages.attach(last)
             }
             Err(refusal) => {

@@ -20,8 +20,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::questions::Questions;
 use crate::{
     id,
+    mcp::capabilities::Offer,
     policy::Server,
     refusal::{Code, Refusal},
     subject::Subject,
@@ -51,6 +53,10 @@ pub(super) struct Sessions {
 pub(super) struct Session {
     pub(super) id: Arc<str>,
     pub(super) upstream: upstream::Session,
+    /// What the client offers to the server.
+    pub(super) offer: Offer,
+    /// What the server asks of the client.
+    pub(super) questions: Questions,
     subject: Arc<Subject>,
     server: Arc<Server>,
     running: Mutex<HashMap<Bytes, Running>>,
@@ -101,6 +107,7 @@ impl Sessions {
         subject: &Subject,
         server: Arc<Server>,
         upstream: upstream::Session,
+        offer: Offer,
     ) -> Arc<Session> {
         let label = format!("session-{}", id::hex(&id::random::<8>()));
         let subject = Arc::new(Subject {
@@ -110,6 +117,8 @@ impl Sessions {
         let session = Arc::new(Session {
             id: id::token().into(),
             upstream,
+            offer,
+            questions: Questions::default(),
             subject,
             server,
             running: Mutex::default(),

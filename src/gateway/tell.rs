@@ -36,27 +36,38 @@ pub(super) fn later(
     });
 }
 
-/// Answers a request that a server made on a stream: `ping`, and nothing else, since nothing else was offered. In the
-/// modern era there are none, and no way to answer. A server that asks more than it takes answers for gets no more.
-pub(super) fn answer(
+/// Answers a server's `ping`.
+pub(super) fn pong(gateway: &Gateway, permit: &Permit, session: &Arc<Session>, id: &str) {
+    respond(gateway, permit, session, || {
+        mcp::reply::empty(Era::Legacy, id)
+    });
+}
+
+/// Answers a server's question that the client is not asked.
+pub(super) fn refuse(
     gateway: &Gateway,
     permit: &Permit,
-    session: Option<&Arc<Session>>,
-    method: &str,
+    session: &Arc<Session>,
     id: &str,
+    code: Code,
+    why: &str,
 ) {
-    let Some(session) = session else {
-        return;
-    };
-    let Some(place) = session.answer() else {
-        tracing::debug!(server = %permit.server().name, method, "a server asks faster than it takes answers");
-        return;
-    };
-    let body = if method == "ping" {
-        mcp::reply::empty(Era::Legacy, id)
-    } else {
-        let rejection = Rejection::new(Code::MethodUnknown, "this client does not offer that");
-        mcp::reply::error(&rejection.with_id(Some(id)))
-    };
-    later(gateway, permit, session.clone(), body, place);
+    respond(gateway, permit, session, || {
+        mcp::reply::error(&Rejection::new(code, why).with_id(Some(id)))
+    });
+}
+
+/// A server that asks more than it takes answers for gets no more.
+fn respond(
+    gateway: &Gateway,
+    permit: &Permit,
+    session: &Arc<Session>,
+    body: impl FnOnce() -> Bytes,
+) {
+    match session.answer() {
+        Some(place) => later(gateway, permit, session.clone(), body(), place),
+        None => {
+            tracing::debug!(server = %permit.server().name, "a server asks faster than it takes answers");
+        }
+    }
 }

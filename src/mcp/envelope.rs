@@ -5,8 +5,8 @@ mod params;
 
 use std::borrow::Cow;
 
-pub use edit::splice;
-pub use params::{Failure, Meta, Outcome, Params};
+pub use edit::{member_cut, splice};
+pub use params::{Failure, Member, Meta, Outcome, Params};
 
 use super::{
     Rejection,

@@ -33,13 +33,18 @@ impl Revision {
         Self::V2026_07_28,
     ];
 
-    /// The revisions that this version speaks, newest first.
-    pub const SERVED: [Self; 2] = [Self::V2026_07_28, Self::V2025_11_25];
+    /// The revisions that are spoken, newest first.
+    pub const SERVED: [Self; 4] = [
+        Self::V2026_07_28,
+        Self::V2025_11_25,
+        Self::V2025_06_18,
+        Self::V2025_03_26,
+    ];
 
     /// The one that modern requests are answered in.
     pub const MODERN: Self = Self::V2026_07_28;
 
-    /// The one that sessions are offered.
+    /// The newest one that has sessions.
     pub const LEGACY: Self = Self::V2025_11_25;
 
     /// The revision of that name.
@@ -88,14 +93,11 @@ mod tests {
     }
 
     #[test]
-    fn one_of_each_era_is_served() {
-        assert_eq!(
-            Revision::SERVED.map(Revision::as_str),
-            ["2026-07-28", "2025-11-25"]
-        );
-        assert_eq!(
-            Revision::SERVED.map(Revision::era),
-            [Era::Modern, Era::Legacy]
-        );
+    fn all_are_served_newest_first() {
+        let mut served = Revision::SERVED;
+        served.reverse();
+        assert_eq!(served, Revision::ALL);
+        let modern = served.map(|revision| revision.era() == Era::Modern);
+        assert_eq!(modern, [false, false, false, true]);
     }
 }

@@ -54,6 +54,7 @@ pub(super) struct Scanner<'a> {
     rules: Rules,
     open: Vec<Frame>,
     keys: Keys<'a>,
+    last_key: usize,
 }
 
 impl<'a> Scanner<'a> {
@@ -68,6 +69,7 @@ impl<'a> Scanner<'a> {
             rules,
             open: Vec::with_capacity(8),
             keys: Keys::default(),
+            last_key: 0,
         })
     }
 
@@ -98,6 +100,7 @@ impl<'a> Scanner<'a> {
         if self.peek() != Some(b'"') {
             return Err(self.expected("a key"));
         }
+        self.last_key = self.at;
         let key = self.string()?;
         let key = unescape(&key[1..key.len() - 1]);
         if self.rules == Rules::Strict && !self.keys.insert(key.clone()) {
@@ -157,6 +160,11 @@ impl<'a> Scanner<'a> {
     /// Where the walk stands.
     pub(super) fn position(&self) -> usize {
         self.at
+    }
+
+    /// Where the key that was read last begins.
+    pub(super) fn last_key(&self) -> usize {
+        self.last_key
     }
 
     /// What lies between two positions.

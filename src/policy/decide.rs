@@ -83,6 +83,14 @@ pub fn decide(snapshot: &Snapshot, subject: &Subject, server: &str) -> Result<Pe
     })
 }
 
+/// Whether every caller that the policy knows gets the same from this server, so that answers may be shared.
+pub fn same_for_all(snapshot: &Snapshot, server: &Server) -> bool {
+    let ours = |tenant| server.tenants.contains(tenant);
+    access(snapshot, server) == Access::Everyone
+        && snapshot.keys.values().all(|key| ours(&key.tenant))
+        && !server.tools.values().any(|tool| tool.hidden)
+}
+
 fn may_use(snapshot: &Snapshot, subject: &Subject, server: &Server) -> bool {
     let acts = subject.scopes.call || (subject.scopes.act_for && subject.acting.is_some());
     acts && server.tenants.contains(&subject.tenant)

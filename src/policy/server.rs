@@ -99,6 +99,27 @@ pub struct Trust {
     pub digest: [u8; 32],
 }
 
+/// What a server may ask of the client, where the client offers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relay {
+    /// Questions to the person at the client.
+    pub elicitation: bool,
+    /// Completions by the client's model.
+    pub sampling: bool,
+    /// The client's folders.
+    pub roots: bool,
+}
+
+impl Default for Relay {
+    fn default() -> Self {
+        Self {
+            elicitation: true,
+            sampling: false,
+            roots: false,
+        }
+    }
+}
+
 /// Why a call may run without asking a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unasked {
@@ -127,6 +148,8 @@ pub struct Server {
     pub era: Era,
     /// Extra roots.
     pub trust: Trust,
+    /// What it may ask of clients.
+    pub relay: Relay,
     /// Per-tool settings.
     pub tools: HashMap<Arc<str>, ToolOverride>,
     /// Bounds.

@@ -6,8 +6,8 @@ use rustls::pki_types::{CertificateDer, pem::PemObject};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Access, Approval, Endpoint, Era, File, Inputs, Pattern, Server, ServerLimits, ToolOverride,
-    Trust,
+    Access, Approval, Endpoint, Era, File, Inputs, Pattern, Relay, Server, ServerLimits,
+    ToolOverride, Trust,
     words::{word, words},
 };
 use crate::{
@@ -68,6 +68,7 @@ fn server(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Option<Draft> {
     ];
     let era = root.choice("era", &eras).unwrap_or_default();
     let trust = trust(root, &file_folder(root), inputs);
+    let relay = relay(root);
     let tools = tools(root);
     let limits = limits(root, inputs.limits);
     later(root);
@@ -83,6 +84,7 @@ fn server(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Option<Draft> {
             read_only,
             era,
             trust,
+            relay,
             tools,
             limits,
         },
@@ -90,6 +92,20 @@ fn server(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Option<Draft> {
         names_tenants,
         insecure,
     })
+}
+
+fn relay(root: &Table<'_>) -> Relay {
+    let mut relay = Relay::default();
+    if let Some(table) = root.table("relay") {
+        for (key, on) in [
+            ("elicitation", &mut relay.elicitation),
+            ("sampling", &mut relay.sampling),
+            ("roots", &mut relay.roots),
+        ] {
+            *on = table.flag(key).unwrap_or(*on);
+        }
+    }
+    relay
 }
 
 /// What the design knows and this version does not.
@@ -108,9 +124,6 @@ fn later(root: &Table<'_>) {
             ],
         );
         auth.unavailable(AUTH);
-    }
-    if let Some(relay) = root.table("relay") {
-        relay.only_false(&["elicitation", "sampling", "roots"]);
     }
 }
 

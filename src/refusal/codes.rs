@@ -97,6 +97,8 @@ codes! {
 
     RecordUnavailable "audit.unavailable" Internal 200 Tool, "try again once the operator has made room for records";
 
+    KeyringUnusable "vault.keyring" Internal 503 Http, "let the operator read the message and correct what it names";
+
     BadTarget "egress.bad_target" Policy 200 Tool, "ask the operator to correct the server's url";
     NameBlocked "egress.name_blocked" Policy 200 Tool, "ask the operator whether a private grant should name this host";
     HostNotAllowed "egress.host_not_allowed" Policy 403 Http, "ask the operator whether egress.toml should allow this host and port";
@@ -127,7 +129,7 @@ codes! {
     UpstreamEventTooLarge "upstream.event_too_large" Upstream 200 Tool, "ask for less at once";
     UpstreamSessionLost "upstream.session_lost" Upstream 200 Tool, "start a new session with `initialize`";
     UpstreamSessionsOnly "upstream.sessions_only" Upstream 400 Rpc(-32600), "start a session with `initialize`; this server speaks the session protocol only";
-    UpstreamRevision "upstream.revision" Upstream 400 Rpc(-32602), "ask the operator for a newer version of the server; sessions speak 2025-11-25 only";
+    UpstreamRevision "upstream.revision" Upstream 400 Rpc(-32602), "ask the operator for a newer version of the server; sessions speak 2025-03-26 to 2025-11-25";
     UpstreamEra "upstream.era" Upstream 400 Rpc(-32022), "connect with a protocol version that the server speaks";
 
     Cancelled "gateway.cancelled" Caller 200 Tool, "the call was stopped at the client's request";

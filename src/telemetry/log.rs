@@ -12,7 +12,7 @@ use tracing_subscriber::{
 };
 
 /// The rooms whose level can be set.
-pub const ROOMS: [&str; 17] = [
+pub const ROOMS: [&str; 19] = [
     "address",
     "app",
     "approval",
@@ -29,6 +29,7 @@ pub const ROOMS: [&str; 17] = [
     "policy",
     "telemetry",
     "upstream",
+    "vault",
     "tollgate",
 ];
 

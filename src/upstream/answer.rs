@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode, header};
 use super::{Error, Messages};
 use crate::{
     egress::{Body, Inbound},
-    mcp::{Envelope, Kind, envelope::splice, tools::Page},
+    mcp::{Envelope, Kind, envelope::splice, scan::Part, tools::Page},
     policy::Permit,
     refusal::Refusal,
 };
@@ -53,13 +53,44 @@ pub struct Edit {
 
 #[derive(Clone)]
 enum Payload {
-    Result { whole: Range<usize>, is_error: bool },
-    Error { code: Option<i64> },
+    Result {
+        whole: Range<usize>,
+        is_error: bool,
+        kind: ResultKind,
+    },
+    Error {
+        code: Option<i64>,
+    },
+}
+
+/// What `resultType` says (MCP 2026-07-28, results); sessions know no such member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultKind {
+    /// Nothing: an older server's result.
+    Untold,
+    /// `complete`.
+    Complete,
+    /// `input_required`: the server asks, and the request is to be repeated with the answers.
+    InputRequired,
+    /// Something that was not agreed on.
+    Other,
+}
+
+impl ResultKind {
+    fn of(part: Option<Part<'_>>) -> Self {
+        let Some(part) = part else {
+            return Self::Untold;
+        };
+        match part.string().as_deref() {
+            Some("complete") => Self::Complete,
+            Some("input_required") => Self::InputRequired,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl Message {
-    /// Reads a response to the request `id`. One that asks for input (MCP 2026-07-28, multi round-trip requests) is none:
-    /// no capability to answer that is ever offered to a server.
+    /// Reads a response to the request `id`.
     pub(super) fn read(
         permit: &Permit,
         id: u64,
@@ -91,6 +122,7 @@ impl Message {
             (Some(result), _) => Payload::Result {
                 whole: result.whole.range(),
                 is_error: result.is_error,
+                kind: ResultKind::of(result.result_type),
             },
             (None, error) => Payload::Error {
                 code: error.as_ref().and_then(|error| error.code),
@@ -104,16 +136,6 @@ impl Message {
         if !ours {
             return Err(Error::WrongId {
                 server: permit.server().name.clone(),
-            });
-        }
-        let asks = envelope
-            .result
-            .as_ref()
-            .and_then(|result| result.result_type?.string());
-        if asks.as_deref() == Some("input_required") {
-            return Err(Error::Malformed {
-                server: permit.server().name.clone(),
-                reason: "it asks for input, which was not offered to it".to_owned(),
             });
         }
         Ok(Self {
@@ -130,8 +152,16 @@ impl Message {
         self
     }
 
-    /// The JSON text under the caller's id, in pieces that follow one another.
-    pub fn with_id(&self, id: &Bytes) -> [Bytes; 3] {
+    /// The JSON text under the caller's id and with parts of it replaced, in pieces that follow one another. Nothing is
+    /// copied where nothing is replaced. The places are those of [`Message::part_of_result`] and [`Message::page`].
+    pub fn pieces(&self, id: &Bytes, edits: &[Edit]) -> [Bytes; 3] {
+        if edits.is_empty() {
+            return self.with_id(id);
+        }
+        [self.edited(id, edits), Bytes::new(), Bytes::new()]
+    }
+
+    fn with_id(&self, id: &Bytes) -> [Bytes; 3] {
         match &self.id {
             Some(place) => [
                 self.bytes.slice(..place.start),
@@ -150,9 +180,28 @@ impl Message {
         }
     }
 
-    /// The text under the caller's id, with parts of it replaced; the places are those of [`Message::part_of_result`]
-    /// and [`Message::page`].
-    pub fn edited(&self, id: &Bytes, edits: &[Edit]) -> Bytes {
+    /// What kind of result it is; `None` for an error.
+    pub fn result_kind(&self) -> Option<ResultKind> {
+        match self.payload {
+            Payload::Result { kind, .. } => Some(kind),
+            Payload::Error { .. } => None,
+        }
+    }
+
+    /// An edit that puts `members`, JSON text without braces, in front of those of the result; `None` where that is no
+    /// object.
+    pub fn insertion(&self, members: &str) -> Option<Edit> {
+        let result = self.result()?;
+        let inner = result.strip_prefix('{')?;
+        let is_empty = inner.trim_start_matches([' ', '\t', '\n', '\r']) == "}";
+        let place = self.part_of_result(inner)?.start;
+        Some(Edit {
+            place: place..place,
+            text: format!("{members}{}", if is_empty { "" } else { "," }),
+        })
+    }
+
+    fn edited(&self, id: &Bytes, edits: &[Edit]) -> Bytes {
         let own = self.id.clone().map(|place| (place, &id[..]));
         let edits = edits
             .iter()

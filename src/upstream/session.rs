@@ -20,16 +20,16 @@ use crate::{
 /// Session ids longer than this are no session ids.
 const ID_BYTES: usize = 1024;
 
-/// The parameters of `initialize` as the server sees them: our revision, no capabilities that are not relayed, and the client's own name.
+/// The parameters of `initialize` as the server sees them.
 #[derive(Clone, Debug)]
 pub struct Hello(Bytes);
 
 impl Hello {
-    /// From the client's own `clientInfo`, as it spelled it.
-    pub fn new(client_info: &str) -> Self {
-        let revision = Revision::LEGACY.as_str();
+    /// The revision that the client asks for, of its capabilities those that are relayed, and its own `clientInfo`; the
+    /// last two are JSON objects.
+    pub fn new(revision: Revision, capabilities: &str, client_info: &str) -> Self {
         Self(
-            format!(r#"{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{client_info}}}"#)
+            format!(r#"{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{client_info}}}"#)
                 .into(),
         )
     }
@@ -44,6 +44,7 @@ impl Hello {
 #[derive(Debug)]
 pub struct Session {
     hello: Hello,
+    revision: Revision,
     id: Mutex<Option<HeaderValue>>,
     epoch: AtomicU64,
     renewing: Semaphore,
@@ -63,12 +64,20 @@ impl Session {
             .is_some()
     }
 
+    /// The revision that the server answered with, which both sides speak.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
     pub(super) fn headers(&self) -> HeaderMap {
-        let mut map = HeaderMap::with_capacity(6);
-        map.insert(
-            headers::PROTOCOL_VERSION,
-            HeaderValue::from_static(Revision::LEGACY.as_str()),
-        );
+        let mut map = HeaderMap::with_capacity(8);
+        // The first revision knows no such header (MCP 2025-03-26, transports).
+        if self.revision != Revision::V2025_03_26 {
+            map.insert(
+                headers::PROTOCOL_VERSION,
+                HeaderValue::from_static(self.revision.as_str()),
+            );
+        }
         if let Some(id) = &*self.id.lock().unwrap_or_else(PoisonError::into_inner) {
             map.insert(headers::SESSION_ID, id.clone());
         }
@@ -77,13 +86,13 @@ impl Session {
 }
 
 impl Upstream {
-    /// Opens a session; returns it with the server's answer to `initialize`.
+    /// Opens a session; returns it with the server's answer to `initialize`. There is none where that is an error.
     pub async fn open(
         &self,
         permit: &Permit,
         hello: Hello,
         deadline: Deadline,
-    ) -> Result<(Session, Message), Error> {
+    ) -> Result<(Option<Session>, Message), Error> {
         if permit.server().era == Era::Modern {
             return Err(Error::Era {
                 server: permit.server().name.clone(),
@@ -92,13 +101,17 @@ impl Upstream {
             });
         }
         let (id, message) = self.initialize(permit, &hello, deadline).await?;
+        let Some(result) = message.result() else {
+            return Ok((None, message));
+        };
         let session = Session {
+            revision: revision(permit, result)?,
             hello,
             id: Mutex::new(id),
             epoch: AtomicU64::new(0),
             renewing: Semaphore::new(1),
         };
-        Ok((session, message))
+        Ok((Some(session), message))
     }
 
     /// Ends a session, as far as the server lets itself be told.
@@ -162,7 +175,9 @@ impl Upstream {
             return Ok(());
         }
         let (id, welcome) = self.initialize(permit, &session.hello, deadline).await?;
-        if welcome.result().is_none() {
+        let spoken = welcome.result().map(|result| revision(permit, result));
+        // The client has been told another revision, and what it is told cannot change.
+        if spoken.transpose()? != Some(session.revision) {
             return Err(lost(permit));
         }
         *session.id.lock().unwrap_or_else(PoisonError::into_inner) = id;
@@ -209,6 +224,27 @@ fn session_id(permit: &Permit, headers: &HeaderMap) -> Result<Option<HeaderValue
     let mut id = id.clone();
     id.set_sensitive(true);
     Ok(Some(id))
+}
+
+/// The revision of a session that this answer to `initialize` opens.
+fn revision(permit: &Permit, result: &str) -> Result<Revision, Error> {
+    #[derive(serde::Deserialize)]
+    struct Welcome {
+        #[serde(rename = "protocolVersion")]
+        protocol_version: String,
+    }
+    let server = || permit.server().name.clone();
+    let welcome: Welcome = serde_json::from_str(result).map_err(|error| Error::Malformed {
+        server: server(),
+        reason: format!("its answer to initialize: {error}"),
+    })?;
+    Revision::parse(&welcome.protocol_version)
+        .filter(|revision| revision.era() == crate::mcp::Era::Legacy)
+        .ok_or_else(|| Error::Era {
+            server: server(),
+            wanted: Revision::LEGACY,
+            spoken: welcome.protocol_version.chars().take(32).collect(),
+        })
 }
 
 fn lost(permit: &Permit) -> Error {

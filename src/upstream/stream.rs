@@ -28,6 +28,8 @@ pub enum Item {
         method: Box<str>,
         /// The JSON text of its id.
         id: Box<str>,
+        /// The JSON text.
+        text: Bytes,
     },
     /// The answer, after which nothing may come.
     Answer(Message),
@@ -157,6 +159,7 @@ impl Messages {
             (Kind::Request, _) => Item::Request {
                 method: (&*envelope.method).into(),
                 id: envelope.id_text().unwrap_or("null").into(),
+                text: text.clone(),
             },
             (Kind::Response, Some(id)) => Item::Answer(Message::from_envelope(
                 &self.permit,

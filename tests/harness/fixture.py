@@ -11,11 +11,11 @@ PROGRAM = TARGET / "debug" / "examples" / "fixture"
 
 
 @contextlib.contextmanager
-def fixture():
-    """Runs the fixture and gives its port."""
+def fixture(*options):
+    """Runs the fixture with these options and gives its port."""
     with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
         log = pathlib.Path(folder) / "fixture.log"
         port = free_port()
-        with running([PROGRAM, "--port", port], log) as process:
+        with running([PROGRAM, "--port", port, *options], log) as process:
             wait_until(lambda: accepts(port), process, log)
             yield port

@@ -12,17 +12,17 @@ PROGRAM = TARGET / "release" / "tollgate"
 
 
 @contextlib.contextmanager
-def tollgate(servers, keys=(), prefix=(), relay=False):
+def tollgate(servers, keys=(), prefix=(), relay=()):
     """Runs `tollgate serve` in front of `servers`, a dict of name and port on 127.0.0.1.
 
     Callers are one local user, or an agent for each of `keys` (`tg_…`). `prefix` goes before the command.
-    With `relay`, servers may ask their callers for what `[relay]` allows.
+    `relay` names what the servers may ask of their clients, as a server's file does under `[relay]`.
     Gives `url(name)`, where clients find the server, and the process.
     """
     with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
         home = pathlib.Path(folder)
         agents, ops = free_port(), free_port()
-        policy = write_policy(home, servers, keys, agents, ops, relay)
+        policy = write_policy(home, servers, keys, relay, agents, ops)
         log = home / "tollgate.log"
         command = [*prefix, PROGRAM, "serve", "--policy", policy]
         environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
@@ -31,7 +31,7 @@ def tollgate(servers, keys=(), prefix=(), relay=False):
             yield (lambda name: f"http://127.0.0.1:{agents}/mcp/{name}"), process
 
 
-def write_policy(home, servers, keys, agents, ops, relay):
+def write_policy(home, servers, keys, relay, agents, ops):
     """Writes a policy folder that lets everyone call every tool of `servers`."""
     policy, state = home / "policy", home / "state"
     for folder in (policy, policy / "servers", state):
@@ -52,11 +52,12 @@ ops = "127.0.0.1:{ops}"
     )
     if keys:
         write(policy / "keys.toml", "\n".join(key_entry(*item) for item in enumerate(keys)))
-    relayed = "\n[relay]\nelicitation = true\nsampling = true\nroots = true\n" if relay else ""
+    relayed = "".join(f"{name} = true\n" for name in relay)
     for name, port in servers.items():
+        server = f'kind = "mcp"\nurl = "http://127.0.0.1:{port}/mcp"\naccess = "everyone"\nread_only = ["*"]\n'
         write(
             policy / "servers" / f"{name}.toml",
-            f'kind = "mcp"\nurl = "http://127.0.0.1:{port}/mcp"\naccess = "everyone"\nread_only = ["*"]\n{relayed}',
+            server + (f"\n[relay]\n{relayed}" if relay else ""),
         )
     grants = [
         f'[[private]]\nhost = "127.0.0.1"\nport = {port}\nfor = ["server:{name}"]\n'

@@ -406,6 +406,40 @@ fn without_records_nothing_runs() {
 }
 
 #[test]
+fn a_keyring_is_made_once_and_a_damaged_one_is_refused_and_kept() {
+    let place = Place::new();
+    let keyring = place.state().join("keyring");
+    let mut made = None;
+    for _ in 0..2 {
+        let served = Served::start(&place);
+        served.signal(Signal::SIGTERM);
+        assert_eq!(served.end(), Some(0));
+        let mode = fs::metadata(&keyring).expect("a keyring").permissions();
+        assert_eq!(mode.mode() & 0o7777, 0o600);
+        let found = fs::read(&keyring).expect("a keyring");
+        assert_eq!(made.get_or_insert_with(|| found.clone()), &found);
+    }
+    for (text, mode, told) in [
+        (
+            "tollgate-keyring 1\n1 00",
+            0o600,
+            "does not read as a keyring",
+        ),
+        ("tollgate-keyring 1\n", 0o644, "has mode 0644, expected uid"),
+    ] {
+        fs::write(&keyring, text).expect("a file");
+        fs::set_permissions(&keyring, fs::Permissions::from_mode(mode)).expect("a mode");
+        let refused = place.run("serve");
+        assert_eq!(refused.status.code(), Some(1));
+        let said = stderr(&refused);
+        assert!(said.contains("cannot use the keyring"), "{said}");
+        assert!(said.contains(told), "{said}");
+        assert_eq!(fs::read_to_string(&keyring).expect("a file"), text);
+        assert!(!place.socket().exists());
+    }
+}
+
+#[test]
 fn a_state_folder_that_others_can_write_is_refused() {
     let place = Place::new();
     fs::create_dir(place.state()).expect("a folder");

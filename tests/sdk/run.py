@@ -54,6 +54,8 @@ CLIENTS = {
     "typescript-legacy": (LEGACY, ["node", TYPESCRIPT / "client_legacy.mjs"]),
     "rmcp": (MODERN, [HOME / "rmcp" / "debug" / "tollgate-sdk-rmcp"]),
 }
+# What servers may ask their callers for.
+RELAY = ["elicitation", "sampling", "roots"]
 # Clients that run at once. A server counts what its caller cancelled, so that it has one at a time.
 AT_ONCE = 3
 
@@ -74,7 +76,7 @@ def main():
             ports = {name: stack.enter_context(serving(name)) for name in servers}
             url = lambda name: f"http://127.0.0.1:{ports[name]}/mcp"  # noqa: E731
             if not options.direct:
-                url, _ = stack.enter_context(tollgate(ports, relay=True))
+                url, _ = stack.enter_context(tollgate(ports, relay=RELAY))
             passed, failed = matrix(clients, servers, url)
     except NotReady as fault:
         print(fault)

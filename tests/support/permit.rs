@@ -4,7 +4,7 @@ use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 
 use tollgate::{
     address::{Grant, Host, Leg, Port, Rules, Target},
-    policy::{Endpoint, Era, Permit, Server, ServerLimits, Snapshot, Trust, decide},
+    policy::{Endpoint, Era, Permit, Relay, Server, ServerLimits, Snapshot, Trust, decide},
     subject::{Admins, Scopes, Subject},
 };
 
@@ -56,6 +56,7 @@ impl Maker {
     pub(crate) fn permit(&self) -> Permit {
         let (target, path) = Target::from_operator_with_path(&self.url).unwrap();
         let server = Server {
+            relay: Relay::default(),
             name: "demo".into(),
             title: None,
             endpoint: Endpoint::new(target, &path).unwrap(),

@@ -85,7 +85,7 @@ fn initialized() -> Value {
 fn discovered() -> Value {
     json!({
         "resultType": "complete",
-        "supportedVersions": Revision::SERVED.map(Revision::as_str),
+        "supportedVersions": [Revision::MODERN.as_str(), Revision::LEGACY.as_str()],
         "capabilities": { "tools": {} },
         "ttlMs": 60_000,
         "cacheScope": "public",

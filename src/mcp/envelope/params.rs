@@ -1,6 +1,6 @@
 //! The first levels of `params`, `result` and `error`: where the members stand that a gateway looks at.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use crate::mcp::scan::{Part, ScanError, Scanner};
 
@@ -8,7 +8,7 @@ use crate::mcp::scan::{Part, ScanError, Scanner};
 const OWN_PREFIX: &str = "io.tollgate/";
 
 /// The members of `params` that are looked at.
-const MEMBERS: [&str; 10] = [
+const MEMBERS: [&str; 14] = [
     "_meta",
     "name",
     "uri",
@@ -19,13 +19,19 @@ const MEMBERS: [&str; 10] = [
     "protocolVersion",
     "capabilities",
     "clientInfo",
+    "inputResponses",
+    "requestState",
+    "task",
+    "mode",
 ];
 /// The members of `_meta` that are looked at.
-const META_MEMBERS: [&str; 4] = [
+const META_MEMBERS: [&str; 6] = [
     "progressToken",
     "io.modelcontextprotocol/protocolVersion",
     "io.modelcontextprotocol/clientInfo",
     "io.modelcontextprotocol/clientCapabilities",
+    "io.modelcontextprotocol/logLevel",
+    "io.modelcontextprotocol/subscriptionId",
 ];
 
 /// `params`: an object, and the members of its first level that matter to a gateway.
@@ -51,6 +57,14 @@ pub struct Params<'a> {
     pub capabilities: Option<Part<'a>>,
     /// `clientInfo` of `initialize`.
     pub client_info: Option<Part<'a>>,
+    /// `requestState` of a request that was asked something.
+    pub request_state: Option<Member<'a>>,
+    /// `task` of a request that could run as one.
+    pub task: Option<Member<'a>>,
+    /// `mode` of `elicitation/create`.
+    pub mode: Option<Part<'a>>,
+    /// `url` of `elicitation/create`.
+    pub url: Option<Part<'a>>,
     /// `_meta`.
     pub meta: Option<Meta<'a>>,
     pub(super) not_object: Option<&'static str>,
@@ -84,6 +98,16 @@ impl<'a> Params<'a> {
                 "protocolVersion" => &mut params.protocol_version,
                 "capabilities" => &mut params.capabilities,
                 "clientInfo" => &mut params.client_info,
+                "mode" => &mut params.mode,
+                "url" => &mut params.url,
+                "requestState" => {
+                    params.request_state = Some(Member::scan(scanner)?);
+                    continue;
+                }
+                "task" => {
+                    params.task = Some(Member::scan(scanner)?);
+                    continue;
+                }
                 key => {
                     scanner.other(key, &MEMBERS)?;
                     continue;
@@ -107,9 +131,35 @@ impl<'a> Params<'a> {
             protocol_version: None,
             capabilities: None,
             client_info: None,
+            request_state: None,
+            task: None,
+            mode: None,
+            url: None,
             meta: None,
             not_object: None,
         }
+    }
+}
+
+/// A member that may have to go: its value, and where its key begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// The value.
+    pub value: Part<'a>,
+    key: usize,
+}
+
+impl<'a> Member<'a> {
+    /// Takes the value that comes next, whose key was the last to be read.
+    fn scan(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        let key = scanner.last_key();
+        let value = scanner.value()?;
+        Ok(Self { value, key })
+    }
+
+    /// From the key's first quote to the end of the value.
+    pub fn range(&self) -> Range<usize> {
+        self.key..self.value.range().end
     }
 }
 
@@ -126,6 +176,10 @@ pub struct Meta<'a> {
     pub client_info: Option<Part<'a>>,
     /// `io.modelcontextprotocol/clientCapabilities`.
     pub client_capabilities: Option<Part<'a>>,
+    /// `io.modelcontextprotocol/logLevel`.
+    pub log_level: Option<Part<'a>>,
+    /// `io.modelcontextprotocol/subscriptionId`, on what a server tells a listener.
+    pub subscription_id: Option<Part<'a>>,
     /// Keys under `io.tollgate/`, without that prefix.
     pub own: Vec<(Cow<'a, str>, Part<'a>)>,
 }
@@ -151,6 +205,8 @@ impl<'a> Meta<'a> {
             protocol_version: None,
             client_info: None,
             client_capabilities: None,
+            log_level: None,
+            subscription_id: None,
             own: Vec::new(),
         };
         scanner.enter_object()?;
@@ -165,6 +221,8 @@ impl<'a> Meta<'a> {
                 "io.modelcontextprotocol/protocolVersion" => &mut meta.protocol_version,
                 "io.modelcontextprotocol/clientInfo" => &mut meta.client_info,
                 "io.modelcontextprotocol/clientCapabilities" => &mut meta.client_capabilities,
+                "io.modelcontextprotocol/logLevel" => &mut meta.log_level,
+                "io.modelcontextprotocol/subscriptionId" => &mut meta.subscription_id,
                 key => {
                     scanner.other(key, &META_MEMBERS)?;
                     continue;

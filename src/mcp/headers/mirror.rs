@@ -97,7 +97,7 @@ fn legacy(
     // `initialize` names its version in the body and is answered with one that is served.
     if message.method != Method::Initialize.as_str()
         && let Some(version) = headers.protocol_version
-        && Revision::parse(version) != Some(Revision::LEGACY)
+        && Revision::parse(version).map(Revision::era) != Some(Era::Legacy)
     {
         return Err(unsupported(version));
     }

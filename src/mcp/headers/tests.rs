@@ -275,7 +275,7 @@ fn legacy_messages_are_those_without_modern_metadata() {
         (
             &[("mcp-protocol-version", "2025-06-18"), session],
             request("ping", ""),
-            Err(Code::VersionUnsupported),
+            Ok(Some(Method::Ping)),
         ),
         (
             &[("mcp-protocol-version", "nonsense"), session],
@@ -295,6 +295,11 @@ fn legacy_messages_are_those_without_modern_metadata() {
         (
             &[version, session],
             r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#.into(),
+            Ok(Some(Method::RootsChanged)),
+        ),
+        (
+            &[version, session],
+            r#"{"jsonrpc":"2.0","method":"notifications/unheard_of"}"#.into(),
             Ok(None),
         ),
         (

@@ -9,7 +9,7 @@ async fn a_list_goes_through_less_what_is_hidden() {
     for agent in Agent::both("s", &gate).await {
         let reply = gate.send(agent.request("1", "tools/list", "")).await;
         let kind = if agent.is_modern() {
-            r#""resultType":"complete","#
+            r#""ttlMs":0,"cacheScope":"private","resultType":"complete","#
         } else {
             ""
         };
@@ -88,7 +88,13 @@ async fn answers_keep_every_byte_but_the_id() {
     let (_tools, gate) = before(script, "").await;
     for agent in Agent::both("s", &gate).await {
         let reply = gate.send(agent.call(r#""a""#, "get_fault")).await;
-        assert_eq!(reply.body, ODD.replace("$ID", r#""a""#));
+        // A modern result says what kind it is, and Tollgate says so where the server does not.
+        let told = if agent.is_modern() {
+            ODD.replacen(r#"{"content""#, r#"{"resultType":"complete","content""#, 1)
+        } else {
+            ODD.to_owned()
+        };
+        assert_eq!(reply.body, told.replace("$ID", r#""a""#));
     }
     stop(gate).await;
 }
@@ -146,7 +152,7 @@ async fn errors_and_error_results_are_the_servers_own() {
     let script = |seen: &_| match crate::support::tools::Seen::tool(seen) {
         "get_fault" => Some(sound::json(ERROR)),
         "send_mail" => Some(sound::json(
-            r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[],"isError":true}}"#,
+            r#"{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","content":[],"isError":true}}"#,
         )),
         _ => None,
     };
@@ -157,7 +163,7 @@ async fn errors_and_error_results_are_the_servers_own() {
         let reply = gate.send(agent.call("6", "send_mail")).await;
         assert_eq!(
             reply.body,
-            r#"{"jsonrpc":"2.0","id":6,"result":{"content":[],"isError":true}}"#
+            r#"{"jsonrpc":"2.0","id":6,"result":{"resultType":"complete","content":[],"isError":true}}"#
         );
     }
     Agent::modern("s").good(&gate).await;

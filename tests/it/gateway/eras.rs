@@ -97,11 +97,41 @@ async fn the_operators_word_spares_the_question() {
     super::stop(gate).await;
 }
 
-/// The client is told a version that it can have here, or none.
+/// The client is told what the server answers, and both speak it from then on.
 #[tokio::test]
-async fn a_server_that_holds_out_for_an_older_revision_is_refused() {
+async fn every_revision_with_sessions_is_spoken() {
+    for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let script = move |seen: &Seen| {
+            (seen.method() == "initialize").then(|| sound::welcome("up", revision))
+        };
+        let (tools, gate) = before(script, "").await;
+        let agent = Agent::modern("s").legacy(&gate).await;
+        assert_eq!(
+            tools.of("initialize")[0].json["params"]["protocolVersion"],
+            "2025-11-25"
+        );
+        let reply = gate
+            .send(
+                agent
+                    .call("1", "get_weather")
+                    .set("MCP-Protocol-Version", revision),
+            )
+            .await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        // The first revision knows no such header.
+        let told = (revision != "2025-03-26").then_some(revision);
+        assert_eq!(
+            tools.of("tools/call")[0].header("mcp-protocol-version"),
+            told
+        );
+        super::stop(gate).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_holds_out_for_an_unknown_revision_is_refused() {
     let script =
-        |seen: &Seen| (seen.method() == "initialize").then(|| sound::welcome("up", "2025-06-18"));
+        |seen: &Seen| (seen.method() == "initialize").then(|| sound::welcome("up", "2024-11-05"));
     let (_tools, gate) = before(script, "").await;
     let reply = gate.send(Agent::modern("s").initialize("2025-06-18")).await;
     assert_eq!(reply.status, 400);
@@ -110,7 +140,7 @@ async fn a_server_that_holds_out_for_an_older_revision_is_refused() {
     assert_eq!(error["code"], -32602);
     assert_eq!(
         error["message"],
-        "upstream.revision: server `s` does not speak protocol version 2025-11-25 here; it speaks 2025-06-18; ask the operator for a newer version of the server; sessions speak 2025-11-25 only"
+        "upstream.revision: server `s` does not speak protocol version 2025-11-25 here; it speaks 2024-11-05; ask the operator for a newer version of the server; sessions speak 2025-03-26 to 2025-11-25"
     );
     assert_eq!(gate.metric("tollgate_mcp_sessions"), 0);
     super::stop(gate).await;
@@ -124,7 +154,7 @@ async fn discovery_is_cut_to_what_is_relayed() {
         .await;
     assert_eq!(
         reply.body,
-        r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"t"}}}"#
+        r#"{"jsonrpc":"2.0","id":1,"result":{"ttlMs":0,"cacheScope":"private","resultType":"complete","supportedVersions":["2026-07-28","2025-11-25"],"capabilities":{"tools":{"listChanged":true},"prompts":{}},"serverInfo":{"name":"t"}}}"#
     );
     assert_eq!(super::stop(gate).await, ["request allowed"]);
 }

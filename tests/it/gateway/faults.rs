@@ -260,8 +260,6 @@ async fn messages_that_are_no_answer() {
             ("cut", sound::json(&answer[..40]), malformed),
             ("empty", sound::json(" "), malformed),
             ("not UTF-8", vec![Step::Say(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 3\r\n\r\n\"\xff\"".to_vec())], malformed),
-            ("it wants input", sound::json(r#"{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"input_required","inputRequests":{}}}"#), malformed),
-            ("it wants input in a stream", sound::events(&[r#"{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"input_required"}}"#]), malformed),
         ],
     )
     .await;

@@ -159,7 +159,7 @@ async fn modern_requests_carry_their_metadata() {
     let reply = gate.send(old.clone()).await;
     assert_eq!(
         reply.json()["error"]["data"]["supported"],
-        json!(["2026-07-28", "2025-11-25"])
+        json!(["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"])
     );
     assert_eq!(reply.json()["error"]["data"]["requested"], "2030-01-01");
     let unknown = (404, -32601, "mcp.method_unknown");
@@ -167,7 +167,8 @@ async fn modern_requests_carry_their_metadata() {
         "initialize",
         "ping",
         "logging/setLevel",
-        "prompts/list",
+        "resources/subscribe",
+        "tasks/get",
         "Tools/list",
     ];
     let mut cases = vec![
@@ -206,7 +207,12 @@ async fn modern_requests_carry_their_metadata() {
     ];
     cases.extend(gone.map(|method| (method, agent.request("1", method, ""), unknown)));
     let legacy = Agent::modern("s").legacy(&gate).await;
-    for method in ["server/discover", "prompts/list", "Tools/list"] {
+    for method in [
+        "server/discover",
+        "subscriptions/listen",
+        "tasks/list",
+        "Tools/list",
+    ] {
         cases.push((
             method,
             legacy.request("1", method, ""),

@@ -126,7 +126,7 @@ async fn pages_are_read_to_the_end_to_find_a_tool() {
         .await;
     assert_eq!(
         reply.body,
-        r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","tools":[{"name":"get_b"}],"nextCursor":"\u0063\"d"}}"#
+        r#"{"jsonrpc":"2.0","id":1,"result":{"ttlMs":0,"cacheScope":"private","resultType":"complete","tools":[{"name":"get_b"}],"nextCursor":"\u0063\"d"}}"#
     );
     super::stop(gate).await;
 }

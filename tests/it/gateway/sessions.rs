@@ -23,7 +23,7 @@ async fn a_session_opens_and_ends_on_both_sides() {
         assert_eq!(welcome.status, 200);
         assert_eq!(
             welcome.body,
-            r#"{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"t","version":"1"}}}"#
+            r#"{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"logging":{}},"serverInfo":{"name":"t","version":"1"}}}"#
         );
         let session = welcome.header("mcp-session-id").unwrap().to_owned();
         assert!(
@@ -42,10 +42,10 @@ async fn a_session_opens_and_ends_on_both_sides() {
         );
         let older = agent
             .call("1", "get_weather")
-            .set("MCP-Protocol-Version", "2025-06-18");
+            .set("MCP-Protocol-Version", "2024-11-05");
         let reply = gate.send(older).await;
         assert_eq!(reply.status, 400);
-        assert_eq!(reply.json()["error"]["data"]["requested"], "2025-06-18");
+        assert_eq!(reply.json()["error"]["data"]["requested"], "2024-11-05");
         let unnamed = agent
             .call("1", "get_weather")
             .without("MCP-Protocol-Version");
@@ -148,9 +148,7 @@ async fn a_stream_relays_what_the_server_says_unasked() {
                     say::event(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#),
                     say::event(CHANGED),
                     Step::Wait(more.clone()),
-                    say::event(
-                        r#"{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#,
-                    ),
+                    say::event(r#"{"jsonrpc":"2.0","method":"notifications/tasks/status"}"#),
                     say::event(CHANGED),
                     Step::Hang,
                 ]

@@ -16,7 +16,7 @@ fn streaming(seen: &Seen, next: &Latch) -> Option<Vec<Step>> {
             sound::stream(),
             sound::event(PROGRESS),
             Step::Wait(next.clone()),
-            sound::event(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"not offered"}}"#),
+            sound::event(r#"{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t"}}"#),
             sound::event(&PROGRESS.replace(":1,", ":2,")),
             Step::Wait(next.clone()),
             sound::event(&answer),

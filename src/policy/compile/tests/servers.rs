@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     address::Scheme,
-    policy::{Access, Approval, Era, Pattern},
+    policy::{Access, Approval, Era, Pattern, Relay},
 };
 
 #[test]
@@ -22,8 +22,8 @@ builtin = false
 mode = "none"
 [relay]
 elicitation = false
-sampling = false
-roots = false
+sampling = true
+roots = true
 [limits]
 timeout = "90s"
 connect = "2s"
@@ -52,6 +52,12 @@ approval = "ask"
         [Pattern::new("get_*"), Pattern::new("search")]
     );
     assert_eq!(server.era, Era::Legacy);
+    let relay = Relay {
+        elicitation: false,
+        sampling: true,
+        roots: true,
+    };
+    assert_eq!(server.relay, relay);
     assert_eq!(
         server.limits,
         ServerLimits {
@@ -76,6 +82,8 @@ fn the_defaults_of_a_server_are_the_narrow_ones() {
     assert_eq!(server.access, Access::Admins);
     assert_eq!(server.era, Era::Auto);
     assert_eq!(server.limits, LIMITS);
+    assert_eq!(server.relay, Relay::default());
+    assert!(server.relay.elicitation && !server.relay.sampling && !server.relay.roots);
     assert!(server.read_only.is_empty() && server.tools.is_empty());
     assert_eq!(server.trust.digest, [0; 32]);
 }
@@ -96,8 +104,6 @@ builtin = true
 [auth]
 mode = "oauth"
 scopes = ["read"]
-[relay]
-elicitation = true
 [limits]
 result_bytes = 65536
 concurrency = 16
@@ -116,9 +122,8 @@ servers/a.toml:10:9: trace: `true` is not available in this version; use `false`
 servers/a.toml:11:11: builtin: `true` is not available in this version; use `false`, or remove the key
 servers/a.toml:13:8: auth.mode: `oauth` is not available in this version; use `none`
 servers/a.toml:14:10: auth.scopes: this key is not available in this version; remove it
-servers/a.toml:16:15: relay.elicitation: `true` is not available in this version; use `false`, or remove the key
-servers/a.toml:18:16: limits.result_bytes: this key is not available in this version; remove it
-servers/a.toml:19:15: limits.concurrency: this key is not available in this version; remove it"
+servers/a.toml:16:16: limits.result_bytes: this key is not available in this version; remove it
+servers/a.toml:17:15: limits.concurrency: this key is not available in this version; remove it"
     );
 }
 

@@ -1,0 +1,138 @@
+//! What a server says on a stream beside the answer, on its way to the client: news that is relayed, and questions that
+//! the client offers to answer.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+
+use super::{Gateway, questions, session::Session, tell};
+use crate::{
+    mcp::{Envelope, News, Question, envelope::splice, sse},
+    policy::Permit,
+    refusal::Code,
+    upstream::Item,
+};
+
+/// Carries what one stream brings.
+pub(super) struct Courier {
+    gateway: Gateway,
+    permit: Permit,
+    line: Line,
+}
+
+/// Which stream it is.
+pub(super) enum Line {
+    /// The answer to a modern request; `logs` where it asked for them.
+    Request { logs: bool },
+    /// A session's: of the request with this id on the upstream's side, or of none.
+    Session {
+        session: Arc<Session>,
+        call: Option<u64>,
+    },
+}
+
+impl Courier {
+    pub(super) fn new(gateway: &Gateway, permit: &Permit, line: Line) -> Self {
+        Self {
+            gateway: gateway.clone(),
+            permit: permit.clone(),
+            line,
+        }
+    }
+
+    /// Writes what goes on to the client; answers are not for it.
+    pub(super) fn carry(&self, item: Item, out: &mut BytesMut) {
+        match item {
+            Item::Notification { method, text } => {
+                if let Some(news) = News::find(&method) {
+                    self.tell(news, text, out);
+                }
+            }
+            Item::Request { method, id, text } => self.ask(&method, &id, text, out),
+            Item::Answer(_) => {}
+        }
+    }
+
+    fn tell(&self, news: News, text: Bytes, out: &mut BytesMut) {
+        let goes_on = match (&self.line, news) {
+            (Line::Request { .. }, News::Progress) => true,
+            // A server logs only for requests that asked for it (MCP 2026-07-28, logging).
+            (Line::Request { logs }, News::Log) => *logs,
+            (Line::Request { .. }, _) | (Line::Session { .. }, News::Acknowledged) => false,
+            (Line::Session { session, .. }, News::Cancelled) => {
+                return take_back(session, &text, out);
+            }
+            (Line::Session { .. }, _) => true,
+        };
+        if goes_on {
+            sse::encode(out, &[&text]);
+        }
+    }
+
+    /// In the modern era servers ask in their answers, and a request on a stream has no way back.
+    fn ask(&self, method: &str, id: &str, text: Bytes, out: &mut BytesMut) {
+        let Line::Session { session, call } = &self.line else {
+            return;
+        };
+        if method == "ping" {
+            return tell::pong(&self.gateway, &self.permit, session, id);
+        }
+        let Some(question) = Question::find(method) else {
+            return self.refuse(session, id, Code::MethodUnknown, "no such method here");
+        };
+        let Ok(envelope) = Envelope::upstream(&text) else {
+            return;
+        };
+        if let Err(why) = questions::admit(&session.offer, question, envelope.params.as_ref()) {
+            let code = match question {
+                Question::Elicit if envelope.params.is_some() => Code::InvalidParams,
+                _ => Code::MethodUnknown,
+            };
+            return self.refuse(session, id, code, why);
+        }
+        match (session.questions.put(question, id, *call), envelope.id) {
+            (Some(own), Some(theirs)) => {
+                let mut buffer = itoa::Buffer::new();
+                let edit = (theirs.part().range(), buffer.format(own).as_bytes());
+                sse::encode(out, &[&splice(&text, &[edit])]);
+            }
+            _ => self.refuse(
+                session,
+                id,
+                Code::SessionLimit,
+                "too many questions are open",
+            ),
+        }
+    }
+
+    fn refuse(&self, session: &Arc<Session>, id: &str, code: Code, why: &str) {
+        tell::refuse(&self.gateway, &self.permit, session, id, code, why);
+    }
+}
+
+impl Drop for Courier {
+    fn drop(&mut self) {
+        if let Line::Session {
+            session,
+            call: Some(call),
+        } = &self.line
+        {
+            session.questions.forget(*call);
+        }
+    }
+}
+
+/// Tells the client, under the id that it knows, that the server wants no answer any more.
+fn take_back(session: &Session, text: &Bytes, out: &mut BytesMut) {
+    let Ok(envelope) = Envelope::upstream(text) else {
+        return;
+    };
+    let Some(part) = envelope.params.and_then(|params| params.request_id) else {
+        return;
+    };
+    if let Some(own) = session.questions.take_back(part.as_str()) {
+        let mut buffer = itoa::Buffer::new();
+        let edit = (part.range(), buffer.format(own).as_bytes());
+        sse::encode(out, &[&splice(text, &[edit])]);
+    }
+}

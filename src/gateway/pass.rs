@@ -1,0 +1,36 @@
+//! Requests that go on as they are and change nothing: resources, prompts, completion, logging.
+
+use std::{pin::pin, sync::Arc};
+
+use super::{Asked, Entry, Finding, Gateway};
+use crate::{deadline::Deadline, egress::Effect, mcp::Method, policy::Permit, refusal::Refusal};
+
+/// Asks what the caller asked.
+pub(super) async fn pass(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    entry: &mut Entry,
+) -> Result<Finding, Refusal> {
+    entry.record().tool = named(asked);
+    entry.admit_read()?;
+    let deadline = Deadline::after(permit.server().limits.call);
+    let ticket = asked.ticket(gateway)?;
+    let request = asked.request(permit, &ticket, &Effect::Read, deadline);
+    let asking = pin!(gateway.upstream.ask(request));
+    let answered = ticket.unless_stopped(asking).await;
+    entry.forwarded(gateway, permit, ticket, answered)
+}
+
+/// The prompt or resource, for the record.
+fn named(asked: &Asked<'_>) -> Option<Arc<str>> {
+    let params = asked.message.params.as_ref()?;
+    let part = match asked.asker.method? {
+        Method::PromptsGet => params.name,
+        Method::ResourcesRead | Method::ResourcesSubscribe | Method::ResourcesUnsubscribe => {
+            params.uri
+        }
+        _ => None,
+    };
+    Some(part?.string()?.into())
+}

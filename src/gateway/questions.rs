@@ -1,0 +1,198 @@
+//! What a server asks of the client in a session: under an id of our own on its way there, and of the server's on its
+//! way back, so that an answer can only reach who asked.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::{Asked, Entry, Finding, Gateway, tell};
+use crate::{
+    address::{Scheme, Target},
+    deadline::Deadline,
+    mcp::{Params, Question, capabilities::Offer, envelope::splice},
+    policy::{Permit, Relay},
+    refusal::Refusal,
+};
+
+/// Questions of one session that are open at once at most.
+const OPEN: usize = 64;
+
+/// The open questions of one session.
+#[derive(Debug, Default)]
+pub(super) struct Questions(Mutex<Open>);
+
+#[derive(Debug, Default)]
+struct Open {
+    last: u64,
+    asked: HashMap<u64, Pending>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    upstream_id: Box<str>,
+    question: Question,
+    call: Option<u64>,
+}
+
+impl Questions {
+    /// Takes a question up; `call` is the request on whose stream it came. Returns the id that the client sees, or
+    /// `None` for a server that asks more than it waits for.
+    pub(super) fn put(
+        &self,
+        question: Question,
+        upstream_id: &str,
+        call: Option<u64>,
+    ) -> Option<u64> {
+        let mut open = self.lock();
+        if open.asked.len() >= OPEN {
+            return None;
+        }
+        open.last += 1;
+        let id = open.last;
+        let pending = Pending {
+            upstream_id: upstream_id.into(),
+            question,
+            call,
+        };
+        open.asked.insert(id, pending);
+        Some(id)
+    }
+
+    /// The server takes a question back; returns the id that the client knows it by.
+    pub(super) fn take_back(&self, upstream_id: &str) -> Option<u64> {
+        let mut open = self.lock();
+        let mut asked = open.asked.iter();
+        let (id, _) = asked.find(|(_, pending)| &*pending.upstream_id == upstream_id)?;
+        let id = *id;
+        open.asked.remove(&id);
+        Some(id)
+    }
+
+    /// The request is over: nobody waits for answers to what it asked.
+    pub(super) fn forget(&self, call: u64) {
+        let mut open = self.lock();
+        if !open.asked.is_empty() {
+            open.asked.retain(|_, pending| pending.call != Some(call));
+        }
+    }
+
+    fn answered(&self, id: &str) -> Option<Pending> {
+        let id = id.parse().ok()?;
+        self.lock().asked.remove(&id)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Passes the client's answer on to the server that asked, once. What nobody asked, or nobody waits for any more, goes
+/// nowhere: both can happen to a well-behaved client.
+pub(super) async fn answer(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    entry: &mut Entry,
+) -> Result<Finding, Refusal> {
+    let (Some(session), Some(id)) = (&asked.session, asked.message.id) else {
+        return Ok(Finding::Accepted);
+    };
+    let Some(pending) = session.questions.answered(id.as_str()) else {
+        return Ok(Finding::Accepted);
+    };
+    entry.answers(pending.question);
+    entry.admit_read()?;
+    let edit = (id.part().range(), pending.upstream_id.as_bytes());
+    let body = splice(asked.body, &[edit]);
+    let deadline = Deadline::after(tell::TELLING);
+    gateway
+        .upstream
+        .tell(permit, &session.upstream, body.into(), deadline)
+        .await?;
+    Ok(Finding::Accepted)
+}
+
+/// Whether the operator lets this question through.
+pub(super) fn relayed(relay: Relay, question: Question) -> bool {
+    match question {
+        Question::Elicit => relay.elicitation,
+        Question::Sample => relay.sampling,
+        Question::Roots => relay.roots,
+    }
+}
+
+/// Whether a server may ask this: only what the client offers, and no page but one that a browser opens safely. The
+/// error says why not.
+pub(super) fn admit(
+    offer: &Offer,
+    question: Question,
+    params: Option<&Params<'_>>,
+) -> Result<(), &'static str> {
+    let mode = params.and_then(|params| params.mode?.string());
+    let wants_page = mode.as_deref() == Some("url");
+    if !offer.admits(question, wants_page) {
+        return Err("this client does not offer that");
+    }
+    if !wants_page || question != Question::Elicit {
+        return Ok(());
+    }
+    let url = params.and_then(|params| params.url?.string());
+    match url.map(|url| Target::from_wire(&url)) {
+        Some(Ok(target)) if is_page(&target) => Ok(()),
+        _ => Err("`url` is not an https URL"),
+    }
+}
+
+/// People are only sent to https, and to http on their own machine.
+fn is_page(target: &Target) -> bool {
+    match target.scheme() {
+        Scheme::Https => true,
+        Scheme::Http => {
+            let host = target.host().to_string();
+            ["localhost", "127.0.0.1", "::1", "[::1]"].contains(&&*host)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_serves_once_and_only_who_asked() {
+        let questions = Questions::default();
+        let first = questions.put(Question::Elicit, "\"a\"", Some(7)).unwrap();
+        let second = questions.put(Question::Sample, "1", Some(8)).unwrap();
+        assert_ne!(first, second);
+        let pending = questions.answered(&first.to_string()).unwrap();
+        assert_eq!(
+            (&*pending.upstream_id, pending.question),
+            ("\"a\"", Question::Elicit)
+        );
+        assert!(questions.answered(&first.to_string()).is_none());
+        assert!(questions.answered(&format!("\"{second}\"")).is_none());
+        questions.forget(8);
+        assert!(questions.answered(&second.to_string()).is_none());
+    }
+
+    #[test]
+    fn a_question_taken_back_is_open_no_more() {
+        let questions = Questions::default();
+        let id = questions.put(Question::Roots, "5", None).unwrap();
+        assert_eq!(questions.take_back("6"), None);
+        assert_eq!(questions.take_back("5"), Some(id));
+        assert!(questions.answered(&id.to_string()).is_none());
+    }
+
+    #[test]
+    fn a_server_that_floods_is_not_heard() {
+        let questions = Questions::default();
+        for _ in 0..OPEN {
+            assert!(questions.put(Question::Roots, "5", Some(1)).is_some());
+        }
+        assert!(questions.put(Question::Roots, "5", Some(1)).is_none());
+        questions.forget(1);
+        assert!(questions.put(Question::Roots, "5", Some(1)).is_some());
+    }
+}
