@@ -4,7 +4,7 @@
 //! Fails as: [`Error`].
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -16,6 +16,7 @@ use tokio::{
 };
 
 use crate::{
+    mcp::{Era, mirrors::Mirrors, tools},
     policy::{Endpoint, Permit, Server},
     refusal::{Code, Refusal},
 };
@@ -29,18 +30,47 @@ const REREAD_AFTER: Duration = Duration::from_secs(1);
 /// Proof that a server is known to offer a tool. Made only here; demanded by `upstream`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinnedTool {
-    name: Arc<str>,
+    tool: Arc<Tool>,
 }
 
 impl PinnedTool {
     /// The tool's name, as the server spells it.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.tool.name
     }
 
     /// The same, to keep.
     pub fn shared_name(&self) -> Arc<str> {
-        self.name.clone()
+        self.tool.name.clone()
+    }
+
+    /// The arguments that modern callers mirror in headers.
+    pub fn mirrors(&self) -> &Mirrors {
+        &self.tool.mirrors
+    }
+}
+
+/// What is known of a tool that callers of the older protocol, or of both, can use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tool {
+    name: Arc<str>,
+    mirrors: Mirrors,
+    /// Whether modern callers can use it too.
+    modern: bool,
+}
+
+impl Tool {
+    /// What is worth knowing of it; `None` where nobody can use it.
+    pub fn of(listed: &tools::Tool<'_>) -> Option<Self> {
+        (listed.unfit(Era::Legacy).is_none()).then(|| Self {
+            name: Arc::from(&*listed.name),
+            mirrors: listed.mirrors.clone().unwrap_or_default(),
+            modern: listed.unfit(Era::Modern).is_none(),
+        })
+    }
+
+    fn serves(&self, era: Era) -> bool {
+        era == Era::Legacy || self.modern
     }
 }
 
@@ -82,33 +112,32 @@ struct Known {
 
 #[derive(Debug, Default)]
 struct Tools {
-    names: HashSet<Arc<str>>,
+    by_name: HashMap<Arc<str>, Arc<Tool>>,
     read: Option<Instant>,
 }
 
 impl Catalog {
-    /// The tool of this name, if the last list had it.
-    pub fn pin(&self, permit: &Permit, name: &str) -> Option<PinnedTool> {
+    /// The tool of this name, if the last list had it and callers of `era` can use it.
+    pub fn pin(&self, permit: &Permit, era: Era, name: &str) -> Option<PinnedTool> {
         let known = self.known(permit.server());
         let tools = known.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        tools
-            .names
-            .get(name)
-            .cloned()
-            .map(|name| PinnedTool { name })
+        let tool = tools.by_name.get(name).filter(|tool| tool.serves(era))?;
+        Some(PinnedTool { tool: tool.clone() })
     }
 
-    /// Adds the names of one page that a caller asked for. Once there are [`MAX_TOOLS`], many of them from lists of long
-    /// ago, none are added: a call for one that is missing has the whole list read, which replaces them all.
-    pub fn learn<'a>(&self, permit: &Permit, names: impl IntoIterator<Item = &'a str>) {
+    /// Takes over what one page says that a caller asked for. Once there are [`MAX_TOOLS`], many of them from lists of
+    /// long ago, none are added: a call for one that is missing has the whole list read, which replaces them all.
+    pub fn learn(&self, permit: &Permit, page: &[tools::Tool<'_>]) {
         let known = self.known(permit.server());
         let mut tools = known.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        for name in names {
-            if tools.names.len() == MAX_TOOLS {
-                return;
-            }
-            if !tools.names.contains(name) {
-                tools.names.insert(name.into());
+        let tools = &mut tools.by_name;
+        for listed in page {
+            let name = &*listed.name;
+            match (Tool::of(listed), tools.get(name)) {
+                (None, _) => drop(tools.remove(name)),
+                (Some(tool), Some(known)) if **known == tool => {}
+                (Some(_), None) if tools.len() == MAX_TOOLS => {}
+                (Some(tool), _) => drop(tools.insert(tool.name.clone(), Arc::new(tool))),
             }
         }
     }
@@ -177,9 +206,13 @@ pub struct Turn {
 
 impl Turn {
     /// Replaces what was known by what was read.
-    pub fn finish(self, names: impl IntoIterator<Item = Arc<str>>) -> Result<(), Error> {
-        let names: HashSet<_> = names.into_iter().take(MAX_TOOLS + 1).collect();
-        if names.len() > MAX_TOOLS {
+    pub fn finish(self, tools: impl IntoIterator<Item = Tool>) -> Result<(), Error> {
+        let by_name: HashMap<_, _> = tools
+            .into_iter()
+            .take(MAX_TOOLS + 1)
+            .map(|tool| (tool.name.clone(), Arc::new(tool)))
+            .collect();
+        if by_name.len() > MAX_TOOLS {
             return Err(Error::TooLarge(self.server));
         }
         let mut tools = self
@@ -188,7 +221,7 @@ impl Turn {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         *tools = Tools {
-            names,
+            by_name,
             read: Some(Instant::now()),
         };
         Ok(())
@@ -239,18 +272,62 @@ mod tests {
         decide(&snapshot.expect("no faults"), &subject, "demo").expect("a permit")
     }
 
+    /// Has `with` see a page of these tools, a JSON array.
+    fn listed<T>(tools: &str, with: impl FnOnce(&[tools::Tool<'_>]) -> T) -> T {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":{tools}}}}}"#);
+        let envelope = crate::mcp::Envelope::upstream(text.as_bytes()).expect("a response");
+        let result = envelope.result.expect("a result").whole;
+        with(&tools::Page::read(result, MAX_TOOLS).expect("a page").tools)
+    }
+
+    fn finish(turn: Turn, tools: &str) {
+        let tools: Vec<_> = listed(tools, |page| page.iter().filter_map(Tool::of).collect());
+        turn.finish(tools).expect("few");
+    }
+
     #[tokio::test]
     async fn names_that_change_from_page_to_page_fill_it_and_stop_nothing() {
         let (catalog, permit) = (Catalog::default(), permit());
         for page in 0..3 {
-            let names: Vec<String> = (0..MAX_TOOLS).map(|n| format!("{page}-{n}")).collect();
-            catalog.learn(&permit, names.iter().map(String::as_str));
+            let tools: Vec<String> = (0..MAX_TOOLS)
+                .map(|n| format!(r#"{{"name":"{page}-{n}"}}"#))
+                .collect();
+            listed(&format!("[{}]", tools.join(",")), |page| {
+                catalog.learn(&permit, page);
+            });
         }
-        assert!(catalog.pin(&permit, "0-0").is_some());
-        assert!(catalog.pin(&permit, "2-0").is_none());
+        assert!(catalog.pin(&permit, Era::Modern, "0-0").is_some());
+        assert!(catalog.pin(&permit, Era::Modern, "2-0").is_none());
+        let changed = r#"[{"name":"0-0","execution":{"taskSupport":"required"}},{"name":"2-0"}]"#;
+        listed(changed, |page| catalog.learn(&permit, page));
+        assert!(catalog.pin(&permit, Era::Modern, "0-0").is_none());
+        assert!(catalog.pin(&permit, Era::Modern, "2-0").is_some());
         let turn = catalog.turn(&permit).await.expect("it was never read");
-        turn.finish(["2-0".into()]).expect("one fits");
-        assert!(catalog.pin(&permit, "0-0").is_none());
-        assert!(catalog.pin(&permit, "2-0").is_some());
+        finish(turn, r#"[{"name":"2-1"}]"#);
+        assert!(catalog.pin(&permit, Era::Modern, "2-0").is_none());
+        assert!(catalog.pin(&permit, Era::Modern, "2-1").is_some());
+    }
+
+    #[tokio::test]
+    async fn the_last_list_says_what_is_mirrored() {
+        let schema = |header: &str| {
+            let property = format!(r#"{{"type":"string","x-mcp-header":"{header}"}}"#);
+            format!(r#"[{{"name":"a","inputSchema":{{"properties":{{"b":{property}}}}}}}]"#)
+        };
+        let (catalog, permit) = (Catalog::default(), permit());
+        let pin = |era| catalog.pin(&permit, era, "a");
+        listed(r#"[{"name":"a"}]"#, |page| catalog.learn(&permit, page));
+        let plain = pin(Era::Modern).expect("known");
+        assert!(plain.mirrors().is_empty());
+        listed(&schema("B"), |page| catalog.learn(&permit, page));
+        let mirrored = pin(Era::Modern).expect("known");
+        assert!(!mirrored.mirrors().is_empty());
+        assert!(plain.mirrors().is_empty());
+        listed(&schema("no header"), |page| catalog.learn(&permit, page));
+        assert_eq!(pin(Era::Modern), None);
+        assert!(pin(Era::Legacy).expect("known").mirrors().is_empty());
+        let turn = catalog.turn(&permit).await.expect("it was never read");
+        finish(turn, &schema("B"));
+        assert_eq!(pin(Era::Modern), Some(mirrored));
     }
 }

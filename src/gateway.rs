@@ -15,6 +15,7 @@ mod forward;
 mod legacy;
 mod list;
 mod listening;
+mod mirrored;
 mod own;
 mod pass;
 mod questions;
@@ -22,6 +23,7 @@ mod relay;
 mod reply;
 mod session;
 mod tell;
+mod unfit;
 mod whole;
 
 use std::sync::Arc;

@@ -8,6 +8,7 @@ pub mod capabilities;
 pub mod envelope;
 pub mod headers;
 mod methods;
+pub mod mirrors;
 mod rejection;
 pub mod reply;
 mod revision;

@@ -36,7 +36,8 @@ pub(super) struct Asked<'a> {
     pub(super) asker: Asker,
     /// The session that it belongs to; always `None` in the modern era.
     pub(super) session: Option<Arc<Session>>,
-    head: &'a HeaderMap,
+    /// All its headers.
+    pub(super) head: &'a HeaderMap,
 }
 
 impl<'a> Asked<'a> {

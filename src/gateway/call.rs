@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, pin::pin, sync::Arc};
 
-use super::{Asked, Entry, Finding, Gateway, list};
+use super::{Asked, Entry, Finding, Gateway, list, mirrored};
 use crate::{
     approval,
     catalog::PinnedTool,
@@ -27,6 +27,7 @@ pub(super) async fn call(
     // Not even the list of tools is asked for while nothing can be recorded.
     gateway.shared.journal.admit_read()?;
     let tool = known_tool(gateway, asked, permit, entry, &name, deadline).await?;
+    mirrored::check(asked, &tool)?;
     let consent = approval::consent(permit, &tool)?;
     let effect = entry.effect(consent).await?;
     ticket.check()?;
@@ -67,13 +68,13 @@ async fn known_tool(
     deadline: Deadline,
 ) -> Result<PinnedTool, Refusal> {
     let catalog = &gateway.shared.catalog;
-    let mut pinned = catalog.pin(permit, name);
+    let mut pinned = catalog.pin(permit, asked.asker.era, name);
     let known = pinned.as_ref().map(PinnedTool::shared_name);
     entry.record().tool = Some(known.unwrap_or_else(|| Arc::from(name)));
     if pinned.is_none() {
         // Rare, and its state large: boxed, it does not weigh on every call.
         Box::pin(list::read_whole(gateway, asked, permit, deadline)).await?;
-        pinned = catalog.pin(permit, name);
+        pinned = catalog.pin(permit, asked.asker.era, name);
     }
     pinned
         .filter(|tool| !permit.hidden(tool.name()))

@@ -1,12 +1,11 @@
 //! `tools/list`: the server's own page, less what is hidden; and the whole list, read to find a tool.
 
-use std::sync::Arc;
-
-use super::{Asked, Entry, Finding, Gateway, own, whole};
+use super::{Asked, Entry, Finding, Gateway, own, unfit, whole};
 use crate::{
-    catalog::MAX_TOOLS,
+    catalog::{MAX_TOOLS, Tool},
     deadline::Deadline,
     egress::Effect,
+    mcp::Era,
     policy::Permit,
     refusal::{Code, Refusal},
     upstream::{Edit, Error, Message, Request},
@@ -23,17 +22,23 @@ pub(super) async fn list(
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
     let message = whole::answer(gateway, asked, permit, entry).await?;
-    offer(gateway, permit, message)
+    offer(gateway, permit, asked.asker.era, message)
 }
 
-/// Learns a page and takes hidden tools out of it; a page without any goes on byte for byte.
-fn offer(gateway: &Gateway, permit: &Permit, message: Message) -> Result<Finding, Refusal> {
+/// Learns a page and takes out of it what is hidden or cannot be used; a page without any goes on byte for byte.
+fn offer(
+    gateway: &Gateway,
+    permit: &Permit,
+    era: Era,
+    message: Message,
+) -> Result<Finding, Refusal> {
     let Some(page) = message.page(MAX_TOOLS)? else {
         return Ok(message.into());
     };
-    let names = page.tools.iter().map(|tool| &*tool.name);
-    gateway.shared.catalog.learn(permit, names);
-    let Some(kept) = page.filtered(|tool| !permit.hidden(&tool.name)) else {
+    gateway.shared.catalog.learn(permit, &page.tools);
+    unfit::warn(&permit.server().name, era, &page);
+    let offered = page.filtered(|tool| !permit.hidden(&tool.name) && tool.unfit(era).is_none());
+    let Some(kept) = offered else {
         return Ok(message.into());
     };
     let place = page.range();
@@ -56,7 +61,7 @@ pub(super) async fn read_whole(
     let Some(turn) = gateway.shared.catalog.turn(permit).await else {
         return Ok(());
     };
-    let mut names: Vec<Arc<str>> = Vec::new();
+    let mut tools: Vec<Tool> = Vec::new();
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {
         let message = read_one(gateway, asked, permit, cursor.as_deref(), deadline).await?;
@@ -65,13 +70,13 @@ pub(super) async fn read_whole(
             let reason = "it answered tools/list with an error".to_owned();
             return Err(Error::Malformed { server, reason }.into());
         };
-        names.extend(page.tools.iter().map(|tool| Arc::from(&*tool.name)));
-        if names.len() > MAX_TOOLS {
-            return Ok(turn.finish(names)?);
+        tools.extend(page.tools.iter().filter_map(Tool::of));
+        if tools.len() > MAX_TOOLS {
+            return Ok(turn.finish(tools)?);
         }
         cursor = page.next_cursor.map(|cursor| cursor.as_str().to_owned());
         if cursor.is_none() {
-            return Ok(turn.finish(names)?);
+            return Ok(turn.finish(tools)?);
         }
     }
     Err(Refusal::new(

@@ -131,8 +131,8 @@ fn escape(byte: u8, out: &mut Vec<u8>) {
         12 => b'f',
         b'\r' => b'r',
         _ => {
-            out.extend_from_slice(b"\\u00");
-            out.extend_from_slice(crate::id::hex(&[byte]).as_bytes());
+            let low = b"0123456789abcdef"[usize::from(byte & 15)];
+            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', b'0' + (byte >> 4), low]);
             return;
         }
     };

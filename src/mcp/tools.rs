@@ -2,7 +2,11 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use super::scan::{Part, Rules, ScanError, Scanner};
+use super::{
+    Era,
+    mirrors::{Invalid, Mirrors},
+    scan::{Part, Rules, ScanError, Scanner},
+};
 use crate::refusal::{Code, Refusal};
 
 /// The longest tool name, in bytes; the specification recommends 128 characters.
@@ -15,6 +19,32 @@ pub struct Tool<'a> {
     pub name: Cow<'a, str>,
     /// The definition, an object.
     pub definition: Part<'a>,
+    /// The arguments that modern callers mirror in headers.
+    pub mirrors: Result<Mirrors, Invalid>,
+    /// Whether it can be called as a task only.
+    pub task_only: bool,
+}
+
+/// Why a tool is not offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit<'t> {
+    /// Tasks are not relayed.
+    #[error("it can be called as a task only, and tasks are not relayed")]
+    TaskOnly,
+    /// Clients must leave it out (MCP 2026-07-28, transports).
+    #[error("{0}")]
+    Mirrors(&'t Invalid),
+}
+
+impl Tool<'_> {
+    /// Why callers of `era` cannot use it, if so; sessions know nothing of mirrored arguments.
+    pub fn unfit(&self, era: Era) -> Option<Unfit<'_>> {
+        match (&self.mirrors, era) {
+            _ if self.task_only => Some(Unfit::TaskOnly),
+            (Err(invalid), Era::Modern) => Some(Unfit::Mirrors(invalid)),
+            _ => None,
+        }
+    }
 }
 
 /// One page of tools; ranges are bytes of the message that holds it.
@@ -134,12 +164,20 @@ impl<'a> Reader<'a> {
         self.scanner.peek();
         let start = self.scanner.position();
         let mut name: Option<Part<'a>> = None;
+        let mut schema: Option<Part<'a>> = None;
+        let (mut name_twice, mut schema_twice, mut task_only) = (false, false, false);
         self.scanner.enter_object().map_err(invalid)?;
         while let Some(key) = self.scanner.key().map_err(invalid)? {
             let value = self.scanner.value().map_err(invalid)?;
-            if key == "name" && name.replace(value).is_some() {
-                return Err(malformed("a tool's `name` stands twice"));
+            match &*key {
+                "name" => name_twice |= name.replace(value).is_some(),
+                "inputSchema" => schema_twice |= schema.replace(value).is_some(),
+                "execution" => task_only |= needs_task(value).map_err(invalid)?,
+                _ => {}
             }
+        }
+        if name_twice {
+            return Err(malformed("a tool's `name` stands twice"));
         }
         let Some(name) = name.and_then(|part| part.string()) else {
             return Err(malformed("a tool's `name` is not a string"));
@@ -149,11 +187,35 @@ impl<'a> Reader<'a> {
                 "a tool's `name` is empty or longer than {MAX_NAME_BYTES} bytes"
             )));
         }
+        let definition = self.scanner.part(start..self.scanner.position());
+        let mirrors = match schema {
+            Some(_) if !Mirrors::may_be_in(definition.as_str()) => Ok(Mirrors::default()),
+            Some(_) if schema_twice => Err(Invalid::Ambiguous("inputSchema".to_owned())),
+            Some(schema) => Mirrors::read(schema),
+            None => Ok(Mirrors::default()),
+        };
         Ok(Tool {
             name,
-            definition: self.scanner.part(start..self.scanner.position()),
+            definition,
+            mirrors,
+            task_only,
         })
     }
+}
+
+/// Whether a tool with this `execution` can be called as a task only (MCP 2025-11-25, tasks).
+fn needs_task(execution: Part<'_>) -> Result<bool, ScanError> {
+    if !execution.is_object() {
+        return Ok(false);
+    }
+    let mut scanner = Scanner::new(execution.as_str().as_bytes(), Rules::Loose)?;
+    let mut needs = false;
+    scanner.enter_object()?;
+    while let Some(key) = scanner.key()? {
+        let value = scanner.value()?;
+        needs |= key == "taskSupport" && value.string().is_some_and(|text| text == "required");
+    }
+    Ok(needs)
 }
 
 fn invalid(error: ScanError) -> Refusal {
@@ -169,69 +231,4 @@ fn malformed(detail: impl Into<String>) -> Refusal {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mcp::{Envelope, envelope::splice};
-
-    const LIST: &str = r##"{"jsonrpc":"2.0","id":1,"result":{ "tools" : [ {"name":"a","inputSchema":{"$ref":"#/x","n":1.0}} ,
-        {"x-odd":{"k":1,"k":2},"name":"\u0062"},{"name":"c"} ],"nextCursor":"","ttlMs":5}}"##;
-
-    fn page(message: &str) -> Result<Vec<String>, Code> {
-        let envelope = Envelope::upstream(message.as_bytes()).expect("a response");
-        let result = envelope.result.expect("a result").whole;
-        let page = Page::read(result, 3).map_err(|refusal| refusal.code)?;
-        Ok(page
-            .tools
-            .into_iter()
-            .map(|tool| tool.name.into_owned())
-            .collect())
-    }
-
-    #[test]
-    fn tools_are_taken_out_and_the_rest_keeps_its_bytes() {
-        let envelope = Envelope::upstream(LIST.as_bytes()).expect("a response");
-        let page = Page::read(envelope.result.expect("a result").whole, 3).expect("a page");
-        assert_eq!(page.next_cursor.map(|part| part.as_str()), Some("\"\""));
-        assert_eq!(
-            page.tools[1].definition.as_str(),
-            r#"{"x-odd":{"k":1,"k":2},"name":"\u0062"}"#
-        );
-        assert_eq!(&LIST[page.tools[2].definition.range()], r#"{"name":"c"}"#);
-        assert_eq!(page.filtered(|_| true), None);
-        assert_eq!(page.filtered(|_| false).as_deref(), Some(b"[]".as_slice()));
-        let array = page.filtered(|tool| tool.name != "b").expect("one went");
-        let whole = splice(LIST.as_bytes(), &[(page.range(), &array)]);
-        assert_eq!(
-            String::from_utf8(whole).expect("text"),
-            r##"{"jsonrpc":"2.0","id":1,"result":{ "tools" : [{"name":"a","inputSchema":{"$ref":"#/x","n":1.0}},{"name":"c"}],"nextCursor":"","ttlMs":5}}"##
-        );
-    }
-
-    #[test]
-    fn lists_that_are_none_are_refused() {
-        let of = |result: &str| page(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#));
-        assert_eq!(
-            of(r#"{"tools":[{"name":"a"},{"name":"a"}],"nextCursor":null}"#),
-            Ok(vec!["a".into(), "a".into()])
-        );
-        assert_eq!(of(r#"{"tools":[]}"#), Ok(vec![]));
-        for result in [
-            "7",
-            "{}",
-            r#"{"tools":{}}"#,
-            r#"{"tools":[7]}"#,
-            r#"{"tools":[{}]}"#,
-            r#"{"tools":[{"name":7}]}"#,
-            r#"{"tools":[{"name":""}]}"#,
-            r#"{"tools":[{"name":"a","name":"b"}]}"#,
-            r#"{"tools":[],"tools":[]}"#,
-            r#"{"tools":[],"nextCursor":7}"#,
-        ] {
-            assert_eq!(of(result), Err(Code::UpstreamMalformed), "{result}");
-        }
-        let long = format!(r#"{{"tools":[{{"name":"{}"}}]}}"#, "n".repeat(513));
-        assert_eq!(of(&long), Err(Code::UpstreamMalformed));
-        let many = format!(r#"{{"tools":[{}]}}"#, [r#"{"name":"a"}"#; 4].join(","));
-        assert_eq!(of(&many), Err(Code::CatalogTooLarge));
-    }
-}
+mod tests;

@@ -12,7 +12,7 @@ use tracing_subscriber::{
 };
 
 /// The rooms whose level can be set.
-pub const ROOMS: [&str; 19] = [
+pub const ROOMS: [&str; 18] = [
     "address",
     "app",
     "approval",
@@ -189,7 +189,7 @@ mod tests {
     fn what_is_no_room_or_level_is_told() {
         logged(Format::Text, |levels| {
             assert!(
-                matches!(levels.set("vault=debug"), Err(LogError::Room(room)) if room == "vault")
+                matches!(levels.set("attic=debug"), Err(LogError::Room(room)) if room == "attic")
             );
             assert!(
                 matches!(levels.set("egress=loud"), Err(LogError::Level(level)) if level == "loud")

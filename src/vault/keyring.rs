@@ -37,8 +37,8 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// Reads the keyring at `path`, which is absolute, and makes one where there is none: of several processes that do so at once, all get
-    /// the same.
+    /// Reads the keyring at `path`, which is absolute, and makes one where there is none: of several processes that do so
+    /// at once, all get the same.
     ///
     /// # Errors
     ///

@@ -15,6 +15,7 @@ mod late;
 mod listening;
 mod lists;
 mod memory;
+mod mirrors;
 mod names;
 mod odd;
 mod questions;
