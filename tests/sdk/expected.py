@@ -1,7 +1,6 @@
 """Who takes part in the matrix, what each step of a client is given, and what must come of it.
 
-A step that a server or client cannot do, even without Tollgate, is left out in `IMPOSSIBLE`, which
-says why.
+A step that a server cannot do, even without Tollgate, is left out in `IMPOSSIBLE`, which says why.
 """
 
 import dataclasses
@@ -175,7 +174,7 @@ EVERYTHING = {
     "update-roots": {"contains": "Roots updated: 2 root(s)"},
 }
 
-# PyPI's mcp-server-time.
+# PyPI's mcp-server-time, which offers tools only.
 TIME = {
     "capabilities": {"has": ["tools"]},
     "list": {"names": ["convert_time", "get_current_time"]},
@@ -192,25 +191,23 @@ TIME = {
 
 @dataclasses.dataclass(frozen=True)
 class Impossible:
-    """Steps that some cells cannot take, and why. An attribute that is not given covers all."""
+    """Steps that some cells cannot take, and why. What is not given covers all."""
 
     steps: tuple
     why: str
     server: str = ""
-    client: str = ""
     revision: str = ""
 
-    def covers(self, client, server, revision, step):
+    def covers(self, server, revision, step):
         return (
             step in self.steps
             and self.server in ("", server)
-            and self.client in ("", client)
             and self.revision in ("", revision)
         )
 
     def __str__(self):
-        where = [f"server {self.server}" * bool(self.server), f"client {self.client}" * bool(self.client), self.revision]
-        return f"{', '.join(part for part in where if part)}: {', '.join(self.steps)}: {self.why}"
+        where = [part for part in (self.server, self.revision) if part]
+        return f"{' '.join(where)}: {' '.join(self.steps)}: {self.why}"
 
 
 IMPOSSIBLE = [

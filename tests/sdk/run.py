@@ -112,7 +112,7 @@ def matrix(clients, servers, url):
         for (client, server), outcome in zip(cells, pool.map(cell, *zip(*cells))):
             faults, total = judge(client, server, *outcome)
             passed, failed = passed + total - len(faults), failed + len(faults)
-    print_impossible(clients, servers)
+    print("not possible, even without Tollgate:", *IMPOSSIBLE, sep="\n    ")
     return passed, failed
 
 
@@ -125,7 +125,7 @@ def steps_of(client, server):
     return {
         step: parameters
         for step, parameters in SERVERS[server][1].items()
-        if not any(rule.covers(client, server, revision(client, server), step) for rule in IMPOSSIBLE)
+        if not any(rule.covers(server, revision(client, server), step) for rule in IMPOSSIBLE)
     }
 
 
@@ -147,13 +147,6 @@ def judge(client, server, version, outcomes, log):
     if not outcomes:
         print(log)
     return faults, total
-
-
-def print_impossible(clients, servers):
-    """Prints what no cell was asked to do."""
-    print("not possible, even without Tollgate:")
-    for rule in IMPOSSIBLE:
-        print(f"    {rule}")
 
 
 def run(client, url, steps):

@@ -25,8 +25,10 @@ function build() {
     register(mcp, { ResourceTemplate, completable }, ({ signal, _meta, sendNotification, sendRequest }) => ({
         signal,
         progress: reporter(_meta, sendNotification),
-        warn: data =>
-            sendNotification({ method: 'notifications/message', params: { level: 'warning', logger: 'gauge', data } }),
+        warn: data => {
+            const params = { level: 'warning', logger: 'gauge', data };
+            return sendNotification({ method: 'notifications/message', params });
+        },
         ask: async () =>
             told.ask(await sendRequest({ method: 'elicitation/create', params: WHO }, ElicitResultSchema)),
         visit: async () => {

@@ -139,8 +139,9 @@ class Steps {
     }
 
     async templates({ templates }) {
-        const listed = await this.client.listResourceTemplates();
-        assert.deepEqual(listed.resourceTemplates.map(template => template.uriTemplate).sort(), [...templates].sort());
+        const { resourceTemplates } = await this.client.listResourceTemplates();
+        const found = resourceTemplates.map(template => template.uriTemplate);
+        assert.deepEqual(found.sort(), [...templates].sort());
     }
 
     async read({ uri, text, contains, blob }) {
