@@ -8,6 +8,7 @@ mod era;
 mod error;
 mod session;
 mod stream;
+mod subscribe;
 
 use std::sync::{
     Arc,

@@ -3,7 +3,6 @@
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
 use http::Response;
-use tokio::sync::watch;
 
 use super::{
     Ask, Entry, Gateway, ReplyBody,
@@ -13,6 +12,7 @@ use super::{
     legacy::session_of,
     relay, reply,
     session::Listening,
+    streams::Place,
 };
 use crate::{
     deadline::Deadline,
@@ -44,29 +44,30 @@ pub(super) async fn listen(
                 "another stream of this session is open",
             )
         })?;
+        let now = gateway.shared.clock.now();
+        let stream = gateway.shared.streams.open(&ask.caller, permit, now)?;
         entry.admit_read()?;
         let opened = gateway
             .upstream
             .listen(permit, &session.upstream, Deadline::of_open_stream())
             .await?;
-        Ok((session, place, opened))
+        Ok((session, place, stream, opened))
     };
     match opening.await {
-        Ok((_, _, None)) => {
+        Ok((.., None)) => {
             let refusal = Refusal::new(Code::MethodNotAllowed, "this server offers no stream");
             finding::unread(entry, Era::Legacy, &refusal.into())
         }
-        Ok((session, place, Some(messages))) => {
+        Ok((session, place, stream, Some(messages))) => {
             let line = Line::Session {
                 session,
                 call: None,
             };
             let listener = Listener {
                 courier: Courier::new(gateway, permit, line),
-                generation: permit.generation(),
                 place,
+                stream,
                 messages,
-                holds: gateway.shared.holds.subscribe(),
                 entry,
             };
             reply::events(listener.events())
@@ -75,13 +76,12 @@ pub(super) async fn listen(
     }
 }
 
-/// A listening stream, open until either side ends it, the session does, or another policy holds.
+/// A listening stream, open until either side ends it, the session does, or its place is lost.
 struct Listener {
     courier: Courier,
-    generation: u64,
     place: Listening,
+    stream: Place,
     messages: Messages,
-    holds: watch::Receiver<u64>,
     entry: Entry,
 }
 
@@ -94,12 +94,10 @@ impl Listener {
     }
 
     async fn next(&mut self) -> Option<Bytes> {
-        let own = self.generation;
         let waited = tokio::select! {
             biased;
             () = self.place.ended() => Ok(false),
-            // The client asks again, and is judged again.
-            _ = self.holds.wait_for(|holds| *holds > own) => Ok(false),
+            () = self.stream.ended() => Ok(false),
             waited = self.messages.wait() => waited,
             () = tokio::time::sleep(relay::QUIET) => return Some(sse::KEEP_ALIVE),
         };

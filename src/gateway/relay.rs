@@ -97,7 +97,10 @@ impl Relay {
     }
 
     async fn finish(&mut self, message: &Message, mut out: BytesMut) -> Bytes {
-        let edits = match self.asker.edits(&self.permit, message) {
+        let edits = match self
+            .asker
+            .edits(&self.gateway, &self.permit, message, self.asker.scope)
+        {
             Ok(edits) => edits,
             Err(refusal) => return self.fail(&refusal, out).await,
         };
@@ -138,7 +141,7 @@ impl Relay {
 }
 
 /// The event that ends a stream.
-fn last(pieces: &[Bytes; 3], mut out: BytesMut, _proof: Proof) -> Bytes {
+pub(super) fn last(pieces: &[Bytes; 3], mut out: BytesMut, _proof: Proof) -> Bytes {
     let [head, id, tail] = pieces;
     sse::encode(&mut out, &[head, id, tail]);
     out.freeze()

@@ -358,14 +358,15 @@ fn content_type_error(permit: &Permit, headers: &HeaderMap) -> Error {
     }
 }
 
-enum Type {
+/// What a body is said to be.
+pub(super) enum Type {
     Json,
     Events,
     Other,
 }
 
 impl Type {
-    fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
         let value = headers
             .get(header::CONTENT_TYPE)
             .and_then(|value| value.to_str().ok());
