@@ -59,7 +59,7 @@ use crate::{
 /// The pipeline of one worker; cheap to clone.
 #[derive(Clone)]
 pub struct Gateway {
-    upstream: Upstream,
+    upstream: Arc<Upstream>,
     shared: Arc<Shared>,
 }
 
@@ -141,7 +141,10 @@ pub struct Ask {
 impl Gateway {
     /// The pipeline over `upstream`.
     pub fn new(upstream: Upstream, shared: Arc<Shared>) -> Self {
-        Self { upstream, shared }
+        Self {
+            upstream: Arc::new(upstream),
+            shared,
+        }
     }
 
     /// Ends sessions that have long been idle, and tells their servers where `policy`, the one that holds, allows it.

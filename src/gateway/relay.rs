@@ -1,14 +1,16 @@
 //! A server's stream on its way to the caller: event by event, and its answer only once it is recorded.
 
-use std::time::Duration;
+use std::{future::poll_fn, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
+use tokio::time::Instant;
 
 use super::{
     Asked, Entry, Gateway, Proof, asked::Ticket, asker::Asker, courier::Courier, entry::Ending,
 };
 use crate::{
+    deadline::Alarm,
     mcp::{Rejection, reply, sse},
     policy::Permit,
     refusal::Refusal,
@@ -27,6 +29,7 @@ pub(super) struct Relay {
     courier: Courier,
     ticket: Ticket,
     asker: Asker,
+    quiet: Alarm,
     over: bool,
 }
 
@@ -47,6 +50,7 @@ impl Relay {
             courier: Courier::new(gateway, permit, asked.line(&ticket)),
             ticket,
             asker: asked.asker.clone(),
+            quiet: Alarm::default(),
             over: false,
         }
     }
@@ -63,11 +67,12 @@ impl Relay {
         if self.over {
             return None;
         }
+        self.quiet.set(Some(Instant::now() + QUIET));
         let waited = tokio::select! {
             biased;
             waited = self.messages.wait() => waited,
             () = self.ticket.stopped() => return self.stop().await,
-            () = tokio::time::sleep(QUIET) => return Some(sse::KEEP_ALIVE),
+            () = poll_fn(|context| self.quiet.poll(context)) => return Some(sse::KEEP_ALIVE),
         };
         match waited {
             Ok(_) => self.forward().await,
