@@ -26,6 +26,7 @@ pub(super) struct Entry {
     started: Instant,
     sent: Option<Instant>,
     intended: bool,
+    listens: bool,
     open: bool,
 }
 
@@ -88,6 +89,7 @@ impl Entry {
             started,
             sent: None,
             intended: false,
+            listens: false,
             open: true,
         }
     }
@@ -95,6 +97,11 @@ impl Entry {
     /// What is known so far.
     pub(super) fn record(&mut self) -> &mut Record {
         &mut self.record
+    }
+
+    /// From here on it is a listening stream, which its client ends in order by going away.
+    pub(super) fn listens(&mut self) {
+        self.listens = true;
     }
 
     /// Says what kind of request it turned out to be.
@@ -246,9 +253,13 @@ impl Drop for Entry {
     fn drop(&mut self) {
         if self.open {
             let gone = Refusal::new(Code::ClientGone, "the caller went away");
-            let ending = Ending {
-                refused: false,
-                ..Ending::without(&gone)
+            let ending = if self.listens {
+                Ending::answered()
+            } else {
+                Ending {
+                    refused: false,
+                    ..Ending::without(&gone)
+                }
             };
             // Nobody is left to be told that the record could not be kept; the journal's own gauge tells the operator.
             let _ = self.close_queued(ending);
