@@ -21,6 +21,8 @@ use crate::deadline::Alarm;
 
 /// The most bytes of a response head.
 const MAX_HEAD: usize = 64 * 1024;
+/// The most bytes of one read. A body that comes in one is not put together from two; hyper reads less until more comes.
+const MAX_READ: usize = 256 * 1024;
 
 /// A connection with its handle.
 pub(super) struct Live {
@@ -46,7 +48,7 @@ impl Live {
         // hyper takes 100 header fields at most unless it is told otherwise, even to take 100.
         let (handle, connection) = Builder::new()
             .max_header_size(MAX_HEAD)
-            .max_buf_size(MAX_HEAD)
+            .max_buf_size(MAX_READ)
             // Requests are small: head and body leave in one buffer and one plain write.
             .writev(false)
             .handshake(TokioIo::new(stream))
