@@ -152,10 +152,11 @@ impl Messages {
         let envelope = Envelope::upstream(&text)
             .map_err(|refusal| malformed(refusal.detail.unwrap_or(refusal.public)))?;
         Ok(match (envelope.kind, self.awaited) {
-            (Kind::Notification, _) => Item::Notification {
-                method: (&*envelope.method).into(),
-                text: text.clone(),
-            },
+            (Kind::Notification, _) => {
+                let method = (&*envelope.method).into();
+                drop(envelope);
+                Item::Notification { method, text }
+            }
             (Kind::Request, _) => Item::Request {
                 method: (&*envelope.method).into(),
                 id: envelope.id_text().unwrap_or("null").into(),
