@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 
-use super::{Error, Messages};
+use super::{Error, Messages, resume::Way};
 use crate::{
     egress::{Body, Inbound},
     mcp::{Envelope, Kind, envelope::splice, scan::Part, tools::Page},
@@ -22,6 +22,14 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// The same, gone on with by `way` where it is a stream that ends too soon.
+    pub(super) fn resumable(self, way: impl FnOnce() -> Way) -> Self {
+        match self {
+            Self::Stream(messages) => Self::Stream(Box::new(messages.by(way()))),
+            whole => whole,
+        }
+    }
+
     /// The answer itself, waited for; what a stream says before it is passed over.
     pub(super) async fn whole(self) -> Result<Message, Error> {
         match self {
@@ -319,11 +327,17 @@ pub(super) async fn read(permit: &Permit, id: u64, inbound: Inbound) -> Result<A
 
 /// Reads the answer to a GET: the stream, or `None` where the server offers none.
 pub(super) fn read_listening(permit: &Permit, inbound: Inbound) -> Result<Option<Messages>, Error> {
+    if inbound.status == StatusCode::METHOD_NOT_ALLOWED {
+        return Ok(None);
+    }
+    let body = read_stream(permit, inbound)?;
+    Ok(Some(Messages::listening(permit, body.open_ended())))
+}
+
+/// Reads the answer to a GET that only an event stream can be.
+pub(super) fn read_stream(permit: &Permit, inbound: Inbound) -> Result<Body, Error> {
     match (inbound.status, Type::of(&inbound.headers)) {
-        (StatusCode::OK, Type::Events) => {
-            Ok(Some(Messages::listening(permit, inbound.body.open_ended())))
-        }
-        (StatusCode::METHOD_NOT_ALLOWED, _) => Ok(None),
+        (StatusCode::OK, Type::Events) => Ok(inbound.body),
         (status, _) if !status.is_success() => Err(status_error(permit, status)),
         _ => Err(content_type_error(permit, &inbound.headers)),
     }
