@@ -21,6 +21,7 @@ mod odd;
 mod questions;
 mod reload;
 mod renewal;
+mod resume;
 mod sentinel;
 mod sessions;
 mod streams;
