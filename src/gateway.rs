@@ -11,6 +11,7 @@ mod courier;
 mod discover;
 mod entry;
 mod event_id;
+mod farewell;
 mod finding;
 mod forward;
 mod legacy;
@@ -23,7 +24,10 @@ mod questions;
 mod relay;
 mod reply;
 mod resume;
+mod rounds;
 mod session;
+mod streams;
+mod subscription;
 mod tell;
 mod unfit;
 mod whole;
@@ -32,11 +36,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, Response, request::Parts};
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 pub use reply::ReplyBody;
-use {asked::Asked, entry::Entry, finding::Finding, reply::Proof, session::Sessions};
+use {
+    asked::Asked, entry::Entry, farewell::Farewells, finding::Finding, reply::Proof,
+    session::Sessions, streams::Streams,
+};
 
 use crate::{
     audit::{Journal, Kind, Phase, Record},
@@ -65,10 +72,10 @@ pub struct Shared {
     clock: Arc<dyn Clock>,
     catalog: Catalog,
     sessions: Sessions,
+    streams: Streams,
+    farewells: Farewells,
     /// Seals what a client carries from one round of a call to the next.
     rounds: Sealer,
-    /// The generation of the policy that holds; open streams watch it.
-    holds: watch::Sender<u64>,
 }
 
 impl Shared {
@@ -85,8 +92,9 @@ impl Shared {
             clock,
             catalog: Catalog::default(),
             sessions: Sessions::default(),
+            streams: Streams::default(),
+            farewells: Farewells::default(),
             rounds,
-            holds: watch::Sender::default(),
         }
     }
 
@@ -103,9 +111,14 @@ impl Shared {
     /// Takes up another policy: forgets what was known of servers that it no longer names, and ends listening streams,
     /// which may have been opened by callers whom it does not let in. Calls end by the policy that they began with.
     pub fn take_up(&self, policy: &Snapshot) {
-        self.holds.send_replace(policy.generation);
+        self.streams.take_up(policy.generation);
         self.catalog
             .retain(|name| policy.servers.contains_key(name));
+    }
+
+    /// Ends listening streams, which have no end of their own: the process drains. Calls run to theirs.
+    pub fn end_streams(&self) {
+        self.streams.end();
     }
 }
 
@@ -131,6 +144,12 @@ impl Gateway {
     /// The pipeline over `upstream`.
     pub fn new(upstream: Upstream, shared: Arc<Shared>) -> Self {
         Self { upstream, shared }
+    }
+
+    /// Ends sessions that have long been idle, and tells their servers where `policy`, the one that holds, allows it.
+    /// To be called now and then, from a runtime.
+    pub fn sweep(&self, policy: &Snapshot) {
+        farewell::sweep(self, policy);
     }
 
     /// Answers one request, whatever it is.
@@ -196,6 +215,7 @@ impl Gateway {
             Some(M::ToolsList) => list::list(self, asked, permit, entry).await,
             Some(M::Discover) => discover::discover(self, asked, permit, entry).await,
             Some(M::Initialize) => legacy::initialize(self, ask, asked, permit, entry).await,
+            Some(M::Listen) => subscription::listen(self, ask, asked, permit, entry).await,
             Some(M::Ping) => Ok(Finding::Empty),
             Some(M::Cancelled) => legacy::cancelled(self, asked, permit),
             Some(M::Initialized | M::Progress | M::RootsChanged) => {
@@ -205,6 +225,11 @@ impl Gateway {
             // A response, or a notification that means nothing here.
             None => questions::answer(self, asked, permit, entry).await,
         }
+    }
+
+    fn count_sessions(&self) {
+        let count = self.shared.open_sessions();
+        self.shared.metrics.mcp_sessions.set(count as i64);
     }
 
     /// The record of a request of which only the head is known.

@@ -52,11 +52,11 @@ impl Identity {
     ///
     /// Evidence that is missing, doubled, unknown or expired, and acting for a user without leave.
     pub fn identify(&self, headers: &HeaderMap, policy: &Snapshot) -> Result<Caller, Error> {
-        let subject = match self {
-            Self::Local(local) => local.identify(headers)?,
+        let caller = match self {
+            Self::Local(local) => Caller::new(local.identify(headers)?, None),
             Self::Keys(keys) => keys.identify(headers, policy)?,
         };
-        Caller::new(subject).named_by(headers)
+        caller.named_by(headers)
     }
 }
 

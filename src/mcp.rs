@@ -7,6 +7,7 @@ pub mod canonical;
 pub mod capabilities;
 pub mod envelope;
 pub mod headers;
+mod input_required;
 mod methods;
 pub mod mirrors;
 mod rejection;
@@ -17,6 +18,7 @@ pub mod sse;
 pub mod tools;
 
 pub use envelope::{Envelope, Id, Kind, Meta, Params};
+pub use input_required::{InputError, InputRequired, MAX_QUESTIONS};
 pub use methods::{Method, News, Question};
 pub use rejection::Rejection;
 pub use revision::{Era, Revision};

@@ -6,9 +6,11 @@
 mod answer;
 mod era;
 mod error;
+mod get;
 mod resume;
 mod session;
 mod stream;
+mod subscribe;
 
 use std::sync::{
     Arc,

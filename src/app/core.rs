@@ -142,6 +142,7 @@ impl Core {
             tracing::info!("draining");
             self.record(Record::lifecycle(self.clock.now(), "drain"));
             self.drain.cancel();
+            self.gateway.end_streams();
         }
     }
 

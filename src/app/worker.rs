@@ -124,6 +124,7 @@ async fn work(socket: Socket, shared: &Shared, egress: Egress) {
     let core = &shared.core;
     let upstream = Upstream::new(egress.clone(), core.eras.clone(), shared.ids.clone());
     let gateway = Gateway::new(upstream, core.gateway.clone());
+    let caretaker = gateway.clone();
     let recorder = Recorder::new(
         core.journal.clone(),
         core.clock.clone(),
@@ -142,7 +143,7 @@ async fn work(socket: Socket, shared: &Shared, egress: Egress) {
                 tracing::error!(%error, "a worker cannot accept");
             }
         }
-        () = keep_up(core, &egress) => {}
+        () = keep_up(core, &egress, &caretaker) => {}
         () = patience(core, shared.grace) => tracing::warn!("the grace period is over; calls are cut off"),
     }
 }
@@ -156,8 +157,9 @@ async fn patience(core: &Core, grace: Duration) {
     }
 }
 
-/// Closes idle connections in time, those of an older policy at once, and asks other name servers when they change.
-async fn keep_up(core: &Core, egress: &Egress) {
+/// Closes idle connections and sessions in time, connections of an older policy at once, and asks other name servers
+/// when they change.
+async fn keep_up(core: &Core, egress: &Egress, gateway: &Gateway) {
     let mut loaded = core.reloader.current_full();
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -165,6 +167,7 @@ async fn keep_up(core: &Core, egress: &Egress) {
         ticks.tick().await;
         egress.sweep();
         let now = core.reloader.current_full();
+        gateway.sweep(&now.policy);
         if !Arc::ptr_eq(&now, &loaded) {
             egress.retire(now.policy.generation);
             ask_others(&loaded, &now, egress);

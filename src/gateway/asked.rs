@@ -11,6 +11,7 @@ use super::{
     context,
     courier::Line,
     forward,
+    rounds::Round,
     session::{InFlight, Session},
     tell,
 };
@@ -18,7 +19,7 @@ use crate::{
     deadline::Deadline,
     egress::Effect,
     mcp::{
-        Envelope, Era, Method, Rejection, Revision,
+        Envelope, Era, Kind, Method, Rejection, Revision,
         headers::{self, ProtocolHeaders},
     },
     policy::{self, Permit},
@@ -60,18 +61,20 @@ impl<'a> Asked<'a> {
         };
         let method = checked.map_err(|rejection| (era, rejection))?;
         forward::check_params(&ask.head.headers)
-            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.id_text())))?;
+            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.asked_id())))?;
         let session = match (era, method) {
             (Era::Modern, _) | (Era::Legacy, Some(Method::Initialize)) => Ok(None),
             (Era::Legacy, _) => find_session(gateway, ask, permit, headers.session_id).map(Some),
         };
         let session = session
-            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.id_text())))?;
+            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.asked_id())))?;
         context::note(ask, &message, session.as_deref(), entry)
-            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.id_text())))?;
+            .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.asked_id())))?;
         let id = message
             .id
-            .map(|id| ask.body.slice(id.part().range()))
+            .filter(|_| message.kind == Kind::Request)
+            // Copied: a part of the body would keep all of it for as long as an answer may be fetched again.
+            .map(|id| Bytes::copy_from_slice(id.as_str().as_bytes()))
             .unwrap_or_default();
         Ok(Self {
             message,
@@ -81,6 +84,8 @@ impl<'a> Asked<'a> {
                 era,
                 method,
                 scope: scope(ask, permit, method),
+                subject: ask.caller.subject().clone(),
+                body: ask.body.clone(),
             },
             session,
             head: &ask.head.headers,
@@ -117,18 +122,25 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// The request as it goes on to the server.
+    /// The request as it goes on to the server, perhaps from a round before.
     pub(super) fn request<'r>(
         &'r self,
         permit: &'r Permit,
         ticket: &Ticket,
+        round: Option<&Round>,
         effect: &'r Effect,
         deadline: Deadline,
     ) -> Request<'r> {
         Request {
             permit,
             wire: self.wire(|| forward::headers(&self.message, self.head)),
-            body: forward::body(&self.message, self.body, permit.server().relay, ticket.id),
+            body: forward::body(
+                &self.message,
+                self.body,
+                permit.server().relay,
+                round,
+                ticket.id,
+            ),
             id: ticket.id,
             effect,
             deadline,

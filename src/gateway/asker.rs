@@ -1,13 +1,17 @@
 //! What an answer needs of its request, however much later it comes, and what of a modern answer is Tollgate's to say.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::{Gateway, rounds};
 use crate::{
     mcp::{Era, Method},
     policy::Permit,
     refusal::Refusal,
+    subject::Subject,
     upstream::{Edit, Error, Message, ResultKind},
 };
 
@@ -23,8 +27,8 @@ pub(super) enum Scope {
     Private,
 }
 
-/// A request whose answer is to come.
-#[derive(Clone, Debug)]
+/// A request whose answer is to come. It shows nothing of itself: the body holds secrets.
+#[derive(Clone)]
 pub(super) struct Asker {
     /// The JSON text of its id; empty where it has none.
     pub(super) id: Bytes,
@@ -34,6 +38,10 @@ pub(super) struct Asker {
     pub(super) method: Option<Method>,
     /// Who may share the answer.
     pub(super) scope: Scope,
+    /// Who asks.
+    pub(super) subject: Arc<Subject>,
+    /// The request's bytes, which the id holds on to as well.
+    pub(super) body: Bytes,
 }
 
 impl Asker {
@@ -45,8 +53,14 @@ impl Asker {
     }
 
     /// What changes in the answer: in the modern era its kind is named, and how long it may be kept is Tollgate's to
-    /// say. Usually nothing.
-    pub(super) fn edits(&self, permit: &Permit, message: &Message) -> Result<Vec<Edit>, Refusal> {
+    /// say; where it asks, its state is sealed. Usually nothing.
+    pub(super) fn edits(
+        &self,
+        gateway: &Gateway,
+        permit: &Permit,
+        message: &Message,
+        scope: Scope,
+    ) -> Result<Vec<Edit>, Refusal> {
         let (Era::Modern, Some(kind)) = (self.era, message.result_kind()) else {
             return Ok(Vec::new());
         };
@@ -54,13 +68,13 @@ impl Asker {
         match kind {
             ResultKind::Complete => {}
             ResultKind::Untold => changes.set(message, "resultType", None, r#""complete""#),
-            ResultKind::InputRequired | ResultKind::Other => {
-                let reason = "a kind of result that was not agreed on".to_owned();
-                return Err(malformed(permit, reason));
+            ResultKind::InputRequired => return rounds::edits(gateway, self, permit, message),
+            ResultKind::Other => {
+                return Err(malformed(permit, "a kind of result that was not agreed on"));
             }
         }
         if self.method.is_some_and(Method::is_cacheable) {
-            hint(permit, message, self.scope, &mut changes)?;
+            hint(permit, message, scope, &mut changes)?;
         }
         Ok(changes.into_edits(message))
     }
@@ -68,14 +82,15 @@ impl Asker {
 
 /// Members of a result that are replaced or added.
 #[derive(Default)]
-struct Changes {
+pub(super) struct Changes {
     edits: Vec<Edit>,
     added: Vec<String>,
 }
 
 impl Changes {
-    fn set(&mut self, message: &Message, name: &str, found: Option<&RawValue>, text: &str) {
-        match found.map(RawValue::get) {
+    /// Gives the member `name` the value `text`; `found` is its value now, borrowed from [`Message::result`].
+    pub(super) fn set(&mut self, message: &Message, name: &str, found: Option<&str>, text: &str) {
+        match found {
             Some(found) if found == text => {}
             Some(found) => {
                 let place = message.part_of_result(found);
@@ -88,7 +103,7 @@ impl Changes {
         }
     }
 
-    fn into_edits(mut self, message: &Message) -> Vec<Edit> {
+    pub(super) fn into_edits(mut self, message: &Message) -> Vec<Edit> {
         if !self.added.is_empty() {
             self.edits.extend(message.insertion(&self.added.join(",")));
         }
@@ -118,13 +133,15 @@ fn hint(
     let ttl = ttl.unwrap_or_default().min(MAX_TTL).to_string();
     let public = r#""public""#;
     let shared = scope == Scope::Servers && hints.scope.map(RawValue::get) == Some(public);
-    changes.set(message, "ttlMs", hints.ttl, &ttl);
+    changes.set(message, "ttlMs", hints.ttl.map(RawValue::get), &ttl);
     let scope = if shared { public } else { r#""private""# };
-    changes.set(message, "cacheScope", hints.scope, scope);
+    let found = hints.scope.map(RawValue::get);
+    changes.set(message, "cacheScope", found, scope);
     Ok(())
 }
 
-fn malformed(permit: &Permit, reason: String) -> Refusal {
+pub(super) fn malformed(permit: &Permit, reason: impl Into<String>) -> Refusal {
     let server = permit.server().name.clone();
+    let reason = reason.into();
     Error::Malformed { server, reason }.into()
 }

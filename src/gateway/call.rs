@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, pin::pin, sync::Arc};
 
-use super::{Asked, Entry, Finding, Gateway, list, mirrored};
+use super::{Asked, Entry, Finding, Gateway, list, mirrored, rounds};
 use crate::{
     approval,
     catalog::PinnedTool,
@@ -28,10 +28,11 @@ pub(super) async fn call(
     gateway.shared.journal.admit_read()?;
     let tool = known_tool(gateway, asked, permit, entry, &name, deadline).await?;
     mirrored::check(asked, &tool)?;
+    let round = rounds::resume(gateway, asked, permit)?;
     let consent = approval::consent(permit, &tool)?;
     let effect = entry.effect(consent).await?;
     ticket.check()?;
-    let request = asked.request(permit, &ticket, &effect, deadline);
+    let request = asked.request(permit, &ticket, round.as_ref(), &effect, deadline);
     let calling = pin!(gateway.upstream.call(&tool, request));
     let answered = ticket.unless_stopped(calling).await;
     entry.forwarded(gateway, permit, ticket, answered)

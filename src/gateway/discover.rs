@@ -58,6 +58,7 @@ fn cut(permit: &Permit, message: Message) -> Result<Finding, Refusal> {
     Ok(Finding::Message {
         message,
         edits,
+        scope: None,
         session: None,
     })
 }

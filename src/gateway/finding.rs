@@ -4,7 +4,8 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode};
 
 use super::{
-    Asked, Entry, Gateway, Proof, ReplyBody, asked::Ticket, entry::Ending, relay::Relay, reply,
+    Asked, Entry, Gateway, Proof, ReplyBody, asked::Ticket, asker::Scope, entry::Ending,
+    relay::Relay, reply, subscription::Opened,
 };
 use crate::{
     mcp::{self, Era, Rejection, headers},
@@ -15,14 +16,18 @@ use crate::{
 
 /// An answer to a message, before it is recorded and written.
 pub(super) enum Finding {
-    /// The server's, under the caller's id and perhaps cut to what is offered; perhaps with the session that it opens.
+    /// The server's, under the caller's id; perhaps cut to what is offered, for a narrower scope, or with the session
+    /// that it opens.
     Message {
         message: Message,
         edits: Vec<Edit>,
+        scope: Option<Scope>,
         session: Option<HeaderValue>,
     },
     /// A stream that ends with the server's answer.
     Stream(Box<Messages>, Ticket),
+    /// A subscription, whose stream either side may end.
+    Subscription(Opened),
     /// An empty result of our own.
     Empty,
     /// A notification was taken.
@@ -34,6 +39,7 @@ impl From<Message> for Finding {
         Self::Message {
             message,
             edits: Vec::new(),
+            scope: None,
             session: None,
         }
     }
@@ -54,12 +60,17 @@ impl Finding {
                 let relay = Relay::new(gateway, asked, permit, entry, messages, ticket);
                 return reply::events(relay.events());
             }
+            Self::Subscription(opened) => {
+                return reply::events(opened.events(asked, permit, entry));
+            }
             Self::Message {
                 message,
                 mut edits,
+                scope,
                 session,
             } => {
-                match asker.edits(permit, &message) {
+                let scope = scope.unwrap_or(asker.scope);
+                match asker.edits(gateway, permit, &message, scope) {
                     Ok(more) => edits.extend(more),
                     Err(refusal) => return refused(entry, asked, refusal).await,
                 }

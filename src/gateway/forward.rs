@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header::CONNECTION};
 
-use super::questions;
+use super::{questions, rounds::Round};
 use crate::{
     mcp::{
         Envelope, Revision,
@@ -22,8 +22,14 @@ use crate::{
 const PARAM_PREFIX: &str = "mcp-param-";
 
 /// The request's body for the server: its id replaced by `id`, which is unique on every server, so that two callers
-/// with equal ids can never be taken for one another.
-pub(super) fn body(message: &Envelope<'_>, body: &Bytes, relay: Relay, id: u64) -> Bytes {
+/// with equal ids can never be taken for one another. Of a `round` before, it has the server's own state.
+pub(super) fn body(
+    message: &Envelope<'_>,
+    body: &Bytes,
+    relay: Relay,
+    round: Option<&Round>,
+    id: u64,
+) -> Bytes {
     let mut buffer = itoa::Buffer::new();
     let mut edits: Vec<(Range<usize>, &[u8])> = Vec::with_capacity(4);
     if let Some(own) = message.id {
@@ -41,16 +47,43 @@ pub(super) fn body(message: &Envelope<'_>, body: &Bytes, relay: Relay, id: u64) 
                 .map(|(_, part)| (part.range(), &b"null"[..])),
         );
     }
-    // Tasks are withheld: without this member, every server answers in line (MCP 2025-11-25, tasks).
-    if let Some(task) = message.params.as_ref().and_then(|params| params.task) {
-        edits.push((member_cut(body, task.range()), b""));
+    if let Some(params) = &message.params {
+        // Tasks are withheld: without this member, every server answers in line (MCP 2025-11-25, tasks).
+        let task = params.task.map(|task| task.range());
+        let mut state = None;
+        if let (Some(round), Some(member)) = (round, params.request_state) {
+            match round.state() {
+                Some(own) => edits.push((member.value.range(), own.as_bytes())),
+                None => state = Some(member.range()),
+            }
+        }
+        let cuts = cuts(body, task, state).into_iter().flatten();
+        edits.extend(cuts.map(|cut| (cut, &b""[..])));
     }
     edits.sort_by_key(|(range, _)| range.start);
     splice(body, &edits).into()
 }
 
+/// What to cut so that up to two members of one object go; neighbours go as one run, since they share a comma.
+fn cuts(
+    body: &[u8],
+    one: Option<Range<usize>>,
+    other: Option<Range<usize>>,
+) -> [Option<Range<usize>>; 2] {
+    let mut members = [one, other];
+    if let [Some(one), Some(other)] = &members {
+        let between = one.end.min(other.end)..one.start.max(other.start);
+        let run = one.start.min(other.start)..one.end.max(other.end);
+        // Any member between them would begin with the quote of its key.
+        if !body[between].contains(&b'"') {
+            members = [Some(run), None];
+        }
+    }
+    members.map(|member| member.map(|member| member_cut(body, member)))
+}
+
 /// What of the client's capabilities a modern request offers; `None` where it has none.
-fn offer(message: &Envelope<'_>, relay: Relay) -> Option<Offer> {
+pub(super) fn offer(message: &Envelope<'_>, relay: Relay) -> Option<Offer> {
     let part = capabilities(message).filter(|part| part.as_str() != "{}")?;
     Some(Offer::new(Some(part), |question| {
         questions::relayed(relay, question)
@@ -119,125 +152,4 @@ fn hop_by_hop(name: &HeaderName, from: &HeaderMap) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn forwarded(text: &'static str, id: u64) -> String {
-        let message = Envelope::inbound(text.as_bytes()).expect("a valid message");
-        let out = body(
-            &message,
-            &Bytes::from_static(text.as_bytes()),
-            Relay::default(),
-            id,
-        );
-        String::from_utf8(out.to_vec()).expect("UTF-8")
-    }
-
-    #[test]
-    fn only_the_id_changes() {
-        assert_eq!(
-            forwarded(
-                r#"{ "id":"a\u0062", "jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":{"n":1.50,"big":18446744073709551615}},"x":[1 ,2]}"#,
-                7
-            ),
-            r#"{ "id":7, "jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":{"n":1.50,"big":18446744073709551615}},"x":[1 ,2]}"#
-        );
-    }
-
-    #[test]
-    fn what_is_not_relayed_is_not_offered() {
-        assert_eq!(
-            forwarded(
-                r#"{"jsonrpc":"2.0","method":"tools/list","params":{"_meta":{"io.tollgate/turn":"t1","io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"k":1}},"id":1}"#,
-                70
-            ),
-            r#"{"jsonrpc":"2.0","method":"tools/list","params":{"_meta":{"io.tollgate/turn":null,"io.modelcontextprotocol/clientCapabilities":{},"k":1}},"id":70}"#
-        );
-    }
-
-    #[test]
-    fn tasks_are_withheld() {
-        assert_eq!(
-            forwarded(
-                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x", "task" : {"ttl":1} , "arguments":{"task":1}}}"#,
-                7
-            ),
-            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x",  "arguments":{"task":1}}}"#
-        );
-        assert_eq!(
-            forwarded(
-                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x" ,"task":{}}}"#,
-                7
-            ),
-            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x" }}"#
-        );
-    }
-
-    #[test]
-    fn only_protocol_headers_go_on() {
-        let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}"#;
-        let message = Envelope::inbound(text).expect("a valid message");
-        let mut from = HeaderMap::new();
-        for (name, value) in [
-            ("authorization", "Bearer tg_secret"),
-            ("cookie", "a=b"),
-            ("mcp-session-id", "s"),
-            ("tollgate-conversation", "c"),
-            ("forwarded", "for=1"),
-            ("x-forwarded-for", "1.1.1.1"),
-            ("baggage", "k=v"),
-            ("traceparent", "00-0-0-0"),
-            ("mcp-method", "tools/call"),
-            ("mcp-name", "x"),
-            ("mcp-param-region", "eu"),
-        ] {
-            from.insert(
-                http::HeaderName::from_static(name),
-                HeaderValue::from_static(value),
-            );
-        }
-        let names: Vec<_> = headers(&message, &from)
-            .keys()
-            .map(|name| name.as_str().to_owned())
-            .collect();
-        assert_eq!(
-            names,
-            [
-                "mcp-protocol-version",
-                "mcp-method",
-                "mcp-name",
-                "mcp-param-region"
-            ]
-        );
-    }
-
-    #[test]
-    fn mirrored_arguments_stand_once_in_plain_text() {
-        let with = |values: &[&'static [u8]]| {
-            let mut headers = HeaderMap::new();
-            for value in values {
-                headers.append(
-                    "mcp-param-region",
-                    HeaderValue::from_bytes(value).expect("a header value"),
-                );
-            }
-            check_params(&headers).map_err(|refusal| refusal.code)
-        };
-        assert_eq!(with(&[b"eu"]), Ok(()));
-        assert_eq!(with(&[b"eu", b"us"]), Err(Code::HeaderDuplicate));
-        assert_eq!(with(&[b"\xe9u"]), Err(Code::HeaderMismatch));
-    }
-
-    #[test]
-    fn what_connection_names_stays_here() {
-        let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
-        let message = Envelope::inbound(text).expect("a valid message");
-        let mut from = HeaderMap::new();
-        from.insert(
-            CONNECTION,
-            HeaderValue::from_static("keep-alive, Mcp-Param-Region"),
-        );
-        from.insert("mcp-param-region", HeaderValue::from_static("eu"));
-        assert!(!headers(&message, &from).contains_key("mcp-param-region"));
-    }
-}
+mod tests;

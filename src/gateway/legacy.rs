@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Ask, Asked, Entry, Finding, Gateway, ReplyBody, asked::find_session, entry::Ending, finding,
-    questions, reply, session::Session, tell,
+    Ask, Asked, Entry, Finding, Gateway, ReplyBody, asked::find_session, entry::Ending, farewell,
+    finding, questions, reply, session::Session, tell,
 };
 use crate::{
     deadline::Deadline,
@@ -49,7 +49,7 @@ pub(super) async fn initialize(
     let capabilities = params.and_then(|params| params.capabilities);
     let offer = Offer::new(capabilities, |question| questions::relayed(relay, question));
     let hello = Hello::new(revision(&version), offer.as_json(), client_info.as_str());
-    let (session, message) = gateway.upstream.open(permit, hello, deadline).await?;
+    let (session, message) = farewell::open(gateway, permit, hello, deadline).await?;
     let (Some(session), Some(result)) = (session, message.result()) else {
         return refused_by_server(permit, message);
     };
@@ -59,16 +59,13 @@ pub(super) async fn initialize(
         .shared
         .sessions
         .open(&ask.caller, server, session, offer);
-    gateway
-        .shared
-        .metrics
-        .mcp_sessions
-        .set(gateway.shared.sessions.count() as i64);
+    gateway.count_sessions();
     let mut id = HeaderValue::from_str(&session.id).expect("a token is hexadecimal");
     id.set_sensitive(true);
     Ok(Finding::Message {
         message,
         edits,
+        scope: None,
         session: Some(id),
     })
 }
@@ -181,18 +178,8 @@ pub(super) async fn end(
         Err(refusal) => return finding::unread(entry, Era::Legacy, &refusal.into()),
     };
     gateway.shared.sessions.end(&session);
-    gateway
-        .shared
-        .metrics
-        .mcp_sessions
-        .set(gateway.shared.sessions.count() as i64);
-    let told = gateway
-        .upstream
-        .close(permit, &session.upstream, Deadline::after(tell::TELLING))
-        .await;
-    if let Err(error) = told {
-        tracing::debug!(server = %permit.server().name, code = error.code().as_str(), "a session's end was not taken");
-    }
+    gateway.count_sessions();
+    farewell::say(&gateway.upstream, permit, &session.upstream).await;
     match entry.close_queued(Ending::answered()) {
         Ok(proof) => reply::bare(StatusCode::OK, proof),
         Err(refusal) => finding::unkept(Era::Legacy, None, Rejection::from(refusal)),

@@ -1,6 +1,6 @@
 //! `tools/list`: the server's own page, less what is hidden; and the whole list, read to find a tool.
 
-use super::{Asked, Entry, Finding, Gateway, own, unfit, whole};
+use super::{Asked, Entry, Finding, Gateway, asker::Scope, own, unfit, whole};
 use crate::{
     catalog::{MAX_TOOLS, Tool},
     deadline::Deadline,
@@ -47,6 +47,7 @@ fn offer(
     Ok(Finding::Message {
         message,
         edits,
+        scope: Some(Scope::Private),
         session: None,
     })
 }

@@ -3,7 +3,6 @@
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
 use http::{HeaderValue, Response};
-use tokio::sync::watch;
 
 use super::{
     Ask, Entry, Gateway, ReplyBody,
@@ -14,6 +13,7 @@ use super::{
     legacy::session_of,
     relay, reply,
     session::Listening,
+    streams::Place,
 };
 use crate::{
     deadline::Deadline,
@@ -41,6 +41,8 @@ pub(super) async fn listen(
                 "another stream of this session is open",
             )
         })?;
+        let now = gateway.shared.clock.now();
+        let stream = gateway.shared.streams.open(&ask.caller, permit, now)?;
         entry.admit_read()?;
         let opened = gateway
             .upstream
@@ -51,14 +53,14 @@ pub(super) async fn listen(
                 Deadline::of_open_stream(),
             )
             .await?;
-        Ok::<_, Refusal>((session, place, opened))
+        Ok::<_, Refusal>((session, place, stream, opened))
     };
     match opening.await {
-        Ok((_, _, None)) => {
+        Ok((.., None)) => {
             let refusal = Refusal::new(Code::MethodNotAllowed, "this server offers no stream");
             finding::unread(entry, Era::Legacy, &refusal.into())
         }
-        Ok((session, place, Some(messages))) => {
+        Ok((session, place, stream, Some(messages))) => {
             let marks = Marks::new(Named::Listening, Some(&session));
             let line = Line::Session {
                 session,
@@ -66,11 +68,10 @@ pub(super) async fn listen(
             };
             let listener = Listener {
                 courier: Courier::new(gateway, permit, line),
-                generation: permit.generation(),
                 place,
+                stream,
                 messages,
                 marks,
-                holds: gateway.shared.holds.subscribe(),
                 entry,
             };
             reply::events(listener.events())
@@ -90,14 +91,13 @@ pub(super) fn check_accept(ask: &Ask) -> Result<(), Refusal> {
     ))
 }
 
-/// A listening stream, open until either side ends it, the session does, or another policy holds.
+/// A listening stream, open until either side ends it, the session does, or its place is lost.
 struct Listener {
     courier: Courier,
-    generation: u64,
     place: Listening,
+    stream: Place,
     messages: Messages,
     marks: Marks,
-    holds: watch::Receiver<u64>,
     entry: Entry,
 }
 
@@ -110,12 +110,10 @@ impl Listener {
     }
 
     async fn next(&mut self) -> Option<Bytes> {
-        let own = self.generation;
         let waited = tokio::select! {
             biased;
             () = self.place.ended() => Ok(false),
-            // The client asks again, and is judged again.
-            _ = self.holds.wait_for(|holds| *holds > own) => Ok(false),
+            () = self.stream.ended() => Ok(false),
             waited = self.messages.wait() => waited,
             () = tokio::time::sleep(relay::QUIET) => return Some(sse::KEEP_ALIVE),
         };

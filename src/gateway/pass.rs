@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc};
 
-use super::{Asked, Entry, Finding, Gateway};
+use super::{Asked, Entry, Finding, Gateway, rounds};
 use crate::{deadline::Deadline, egress::Effect, mcp::Method, policy::Permit, refusal::Refusal};
 
 /// Asks what the caller asked.
@@ -13,10 +13,11 @@ pub(super) async fn pass(
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
     entry.record().tool = named(asked);
+    let round = rounds::resume(gateway, asked, permit)?;
     entry.admit_read()?;
     let deadline = Deadline::after(permit.server().limits.call);
     let ticket = asked.ticket(gateway)?;
-    let request = asked.request(permit, &ticket, &Effect::Read, deadline);
+    let request = asked.request(permit, &ticket, round.as_ref(), &Effect::Read, deadline);
     let asking = pin!(gateway.upstream.ask(request));
     let answered = ticket.unless_stopped(asking).await;
     entry.forwarded(gateway, permit, ticket, answered)

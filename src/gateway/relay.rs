@@ -101,12 +101,12 @@ impl Relay {
         }
         let waited = tokio::select! {
             biased;
-            waited = self.messages.wait() => waited,
-            () = self.ticket.stopped() => return self.stop().await,
             claim = resume::claimed(&mut self.offered) => {
                 self.claim = Some(claim);
                 return None;
             }
+            waited = self.messages.wait() => waited,
+            () = self.ticket.stopped() => return self.stop().await,
             () = tokio::time::sleep(QUIET) => return Some(sse::KEEP_ALIVE),
         };
         match waited {
@@ -139,7 +139,10 @@ impl Relay {
     }
 
     async fn finish(&mut self, message: &Message, mut out: BytesMut) -> Bytes {
-        let edits = match self.asker.edits(&self.permit, message) {
+        let edits = match self
+            .asker
+            .edits(&self.gateway, &self.permit, message, self.asker.scope)
+        {
             Ok(edits) => edits,
             Err(refusal) => return self.fail(&refusal, out).await,
         };
@@ -236,7 +239,7 @@ impl Drop for Streaming {
 }
 
 /// The event that ends a stream.
-fn last(pieces: &[Bytes; 3], mut out: BytesMut, _proof: Proof) -> Bytes {
+pub(super) fn last(pieces: &[Bytes; 3], mut out: BytesMut, _proof: Proof) -> Bytes {
     let [head, id, tail] = pieces;
     sse::encode(&mut out, &[head, id, tail]);
     out.freeze()

@@ -24,7 +24,7 @@ use super::{questions::Questions, resume::Resumable};
 use crate::{
     id,
     mcp::capabilities::Offer,
-    policy::Server,
+    policy::{self, Permit, Server, Snapshot},
     refusal::{Code, Refusal},
     subject::Subject,
     upstream,
@@ -85,7 +85,6 @@ impl Default for Sessions {
 impl Sessions {
     /// Whether another session may be opened for `subject`; asked before the upstream is.
     pub(super) fn admit(&self, subject: &Subject) -> Result<(), Refusal> {
-        self.sweep();
         let owned = || {
             self.open
                 .iter()
@@ -161,20 +160,24 @@ impl Sessions {
         self.open.len()
     }
 
-    fn sweep(&self) {
+    /// Ends idle sessions and returns them; looks for them once in a while, however often it is called.
+    pub(super) fn sweep(&self) -> Vec<Arc<Session>> {
         let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
         if swept.elapsed() < SWEEP {
-            return;
+            return Vec::new();
         }
         *swept = Instant::now();
         drop(swept);
+        let mut over = Vec::new();
         self.open.retain(|_, session| {
             let expired = session.expired();
             if expired {
                 session.ended.cancel();
+                over.push(session.clone());
             }
             !expired
         });
+        over
     }
 }
 
@@ -240,6 +243,12 @@ impl Session {
     /// The subject, in the conversation that the session is where the caller names none.
     pub(super) fn subject(&self) -> &Arc<Subject> {
         &self.subject
+    }
+
+    /// Leave to speak to its server once more, if it is still the same and its subject may still use it.
+    pub(super) fn permit(&self, policy: &Snapshot) -> Option<Permit> {
+        let permit = policy::decide(policy, &self.subject, &self.server.name).ok()?;
+        (permit.server().endpoint == self.server.endpoint).then_some(permit)
     }
 
     fn is_of(&self, subject: &Subject, server: &Server) -> bool {

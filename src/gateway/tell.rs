@@ -53,7 +53,7 @@ pub(super) fn refuse(
     why: &str,
 ) {
     respond(gateway, permit, session, || {
-        mcp::reply::error(&Rejection::new(code, why).with_id(Some(id)))
+        mcp::reply::error(Era::Legacy, &Rejection::new(code, why).with_id(Some(id)))
     });
 }
 

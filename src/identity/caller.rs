@@ -1,6 +1,6 @@
 //! Proof that a request's evidence was judged.
 
-use std::{ops::Deref, sync::Arc};
+use std::{ops::Deref, sync::Arc, time::SystemTime};
 
 use http::HeaderMap;
 
@@ -9,30 +9,39 @@ use crate::subject::Subject;
 
 /// An authenticated subject. Made only by this room; demanded by `gateway`.
 #[derive(Clone, Debug)]
-pub struct Caller(Arc<Subject>);
+pub struct Caller {
+    subject: Arc<Subject>,
+    expires: Option<SystemTime>,
+}
 
 impl Caller {
-    pub(super) fn new(subject: Arc<Subject>) -> Self {
-        Self(subject)
+    pub(super) fn new(subject: Arc<Subject>, expires: Option<SystemTime>) -> Self {
+        Self { subject, expires }
+    }
+
+    /// When the evidence stops to hold; what lasts longer than a request ends then.
+    pub fn expires(&self) -> Option<SystemTime> {
+        self.expires
     }
 
     /// The plain facts, for records.
     pub fn subject(&self) -> &Arc<Subject> {
-        &self.0
+        &self.subject
     }
 
     /// The same caller with the conversation and turn that a message's `_meta` names. They are the agent's word and
     /// widen nothing.
     #[must_use]
     pub fn in_conversation(self, conversation: Option<Arc<str>>, turn: Option<Arc<str>>) -> Self {
-        if conversation == self.0.conversation && turn == self.0.turn {
+        if conversation == self.subject.conversation && turn == self.subject.turn {
             return self;
         }
-        Self(Arc::new(Subject {
+        let subject = Arc::new(Subject {
             conversation,
             turn,
-            ..(*self.0).clone()
-        }))
+            ..(*self.subject).clone()
+        });
+        Self { subject, ..self }
     }
 
     /// Takes conversation and turn from `Tollgate-Conversation` and `Tollgate-Turn`.
@@ -47,6 +56,6 @@ impl Deref for Caller {
     type Target = Subject;
 
     fn deref(&self) -> &Subject {
-        &self.0
+        &self.subject
     }
 }

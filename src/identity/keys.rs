@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
 use sha2::{Digest, Sha256};
 
-use super::{Error, headers};
+use super::{Caller, Error, headers};
 use crate::{
     clock::Clock,
     id,
@@ -29,11 +29,7 @@ impl Keys {
         Self { clock }
     }
 
-    pub(super) fn identify(
-        &self,
-        headers: &HeaderMap,
-        policy: &Snapshot,
-    ) -> Result<Arc<Subject>, Error> {
+    pub(super) fn identify(&self, headers: &HeaderMap, policy: &Snapshot) -> Result<Caller, Error> {
         let digest: [u8; 32] = Sha256::digest(bearer(headers)?).into();
         let key = policy.keys.get(&digest).ok_or(Error::Unknown)?;
         if key.expires.is_some_and(|end| self.clock.now() >= end) {
@@ -41,12 +37,12 @@ impl Keys {
         }
         let evidence: Arc<str> = format!("key:{}", id::hex(&digest[..8])).into();
         if headers::present(headers, headers::USER) || headers::present(headers, headers::GROUPS) {
-            return acting(key, headers, evidence);
+            return Ok(Caller::new(acting(key, headers, evidence)?, key.expires));
         }
         if !key.scopes.call {
             return Err(Error::Scope("call"));
         }
-        Ok(Arc::new(Subject {
+        let subject = Arc::new(Subject {
             tenant: key.tenant.clone(),
             agent: key.agent.clone(),
             user: key.user.clone(),
@@ -56,7 +52,8 @@ impl Keys {
             turn: None,
             acting: None,
             evidence,
-        }))
+        });
+        Ok(Caller::new(subject, key.expires))
     }
 }
 

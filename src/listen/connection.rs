@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
+use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -66,16 +66,10 @@ pub(super) async fn serve<S, H>(
     let service = service_fn(|request: Request<Incoming>| {
         let life = watch::Request::begin(&pulse);
         let unheard = Unheard(Some(handler.clone()));
-        // Only a GET is answered by a stream without an end of its own.
-        let until = (request.method() == Method::GET).then(|| drain.clone());
         async move {
             let handler = unheard.hear();
             let answer = handler.handle(request, peer).await;
-            Ok::<_, Infallible>(answer.map(|body| Answering {
-                body,
-                until,
-                _life: life,
-            }))
+            Ok::<_, Infallible>(answer.map(|body| Answering { body, _life: life }))
         }
     });
     let io = TokioIo::new(Watched::new(stream, pulse.clone()));
@@ -164,10 +158,9 @@ fn late(wait: Wait) -> Option<(Code, String)> {
     }
 }
 
-/// An answer's body; its end is the end of the request. A stream that answers a GET ends when the process drains.
+/// An answer's body; its end is the end of the request.
 struct Answering<B> {
     body: B,
-    until: Option<CancellationToken>,
     _life: watch::Request,
 }
 
@@ -179,13 +172,6 @@ impl<B: Body + Unpin> Body for Answering<B> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        if self
-            .until
-            .as_ref()
-            .is_some_and(CancellationToken::is_cancelled)
-        {
-            return Poll::Ready(None);
-        }
         Pin::new(&mut self.body).poll_frame(cx)
     }
 

@@ -116,6 +116,11 @@ impl<'a> Envelope<'a> {
         self.id.map(|id| id.as_str())
     }
 
+    /// The JSON text of the id that an answer goes to; none for a response, which has no answer.
+    pub fn asked_id(&self) -> Option<&'a str> {
+        self.id_text().filter(|_| self.kind == Kind::Request)
+    }
+
     /// The `_meta` of the parameters.
     pub fn meta(&self) -> Option<&Meta<'a>> {
         self.params.as_ref()?.meta.as_ref()
@@ -193,8 +198,10 @@ impl<'a> Parts<'a> {
             }
             (Err(reason), _) => return Err(Rejection::new(Code::InvalidRequest, reason)),
         };
+        // What looks like a response is not answered under its id.
+        let answered = id.filter(|_| self.result.is_none() && self.error.is_none());
         self.judge(id)
-            .map_err(|rejection| rejection.with_id(id.map(|id| id.as_str())))
+            .map_err(|rejection| rejection.with_id(answered.map(|id| id.as_str())))
     }
 
     fn judge(self, id: Option<Id<'a>>) -> Result<Envelope<'a>, Rejection> {

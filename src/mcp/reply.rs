@@ -64,7 +64,7 @@ pub fn refused(era: Era, method: Option<Method>, rejection: &Rejection) -> (Stat
         (Shape::Tool, Some(id)) if method == Some(Method::ToolsCall) => {
             tool_refusal(era, id, refusal)
         }
-        _ => error(rejection),
+        _ => error(era, rejection),
     };
     let status = match &rejection.id {
         Some(_) => status(era, refusal.code),
@@ -92,21 +92,24 @@ fn status_alone(code: Code) -> StatusCode {
     }
 }
 
-/// A JSON-RPC error. Without an id, the member is absent, as the schema of MCP has it.
-pub fn error(rejection: &Rejection) -> Bytes {
+/// A JSON-RPC error to a client of that era. Without an id, the member is absent, as the schema of MCP has it.
+pub fn error(era: Era, rejection: &Rejection) -> Bytes {
     let refusal = &rejection.refusal;
     let code = match refusal.code.shape() {
         Shape::Rpc(code) => code,
         Shape::Http | Shape::Tool => INTERNAL,
     };
     let text = refusal.text();
-    // What could be asked for instead: what Tollgate serves, or what the server behind it speaks.
-    let served = Revision::SERVED.map(Revision::as_str);
-    let supported: &[&str] = match refusal.code {
-        Code::VersionUnsupported => &served,
-        Code::UpstreamEra => &[Revision::MODERN.as_str()],
-        _ => &[],
+    // What could be asked for instead, without another way to ask.
+    let served = Revision::SERVED
+        .into_iter()
+        .filter(|served| served.era() == era);
+    let supported: Vec<&str> = match refusal.code {
+        Code::VersionUnsupported => served.map(Revision::as_str).collect(),
+        Code::UpstreamEra => vec![Revision::MODERN.as_str()],
+        _ => Vec::new(),
     };
+    let supported = &*supported;
     let object = ErrorObject {
         code,
         message: &text,
@@ -142,6 +145,14 @@ pub fn empty(era: Era, id: &str) -> Bytes {
         Era::Legacy => b"{}",
     };
     response(Some(id), "result", result)
+}
+
+/// The answer that ends a subscription in order (MCP 2026-07-28, subscriptions).
+pub fn unsubscribed(id: &str) -> Bytes {
+    let result = format!(
+        r#"{{"resultType":"complete","_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}"#
+    );
+    response(Some(id), "result", result.as_bytes())
 }
 
 /// A response with this result, a JSON text.

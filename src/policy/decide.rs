@@ -88,7 +88,6 @@ pub fn same_for_all(snapshot: &Snapshot, server: &Server) -> bool {
     let ours = |tenant| server.tenants.contains(tenant);
     access(snapshot, server) == Access::Everyone
         && snapshot.keys.values().all(|key| ours(&key.tenant))
-        && !server.tools.values().any(|tool| tool.hidden)
 }
 
 fn may_use(snapshot: &Snapshot, subject: &Subject, server: &Server) -> bool {

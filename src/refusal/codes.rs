@@ -82,11 +82,13 @@ codes! {
     VersionUnsupported "mcp.version_unsupported" Caller 400 Rpc(-32022), "use a supported protocol version";
     MethodUnknown "mcp.method_unknown" Caller 404 Rpc(-32601), "use a method that the server's capabilities name";
     InvalidParams "mcp.invalid_params" Caller 400 Rpc(-32602), "send the parameters that the method asks for";
+    RoundInvalid "mcp.round_invalid" Caller 200 Rpc(-32602), "send the request anew, without `requestState` and `inputResponses`";
     SessionRequired "mcp.session_required" Caller 400 Rpc(-32600), "send `initialize` first and then the session id it answers with";
     SessionUnknown "mcp.session_unknown" Caller 404 Rpc(-32600), "start a new session with `initialize`";
     SessionLimit "mcp.session_limit" Caller 429 Rpc(-32600), "end sessions that are no longer used";
     AlreadyListening "mcp.already_listening" Caller 409 Rpc(-32600), "use the stream that is open, or close it first";
     ResumeUnknown "mcp.resume_unknown" Caller 400 Rpc(-32600), "send the request again if its answer is still needed, or listen without `Last-Event-ID`";
+    StreamLimit "mcp.stream_limit" Caller 429 Rpc(-32600), "close streams that are no longer listened to";
     DuplicateId "mcp.duplicate_id" Caller 400 Rpc(-32600), "give each request in flight an id of its own";
 
     ServerUnknown "policy.server_unknown" Caller 404 Http, "use the name of a server that the operator registered and opened to you";
@@ -133,5 +135,6 @@ codes! {
     UpstreamRevision "upstream.revision" Upstream 400 Rpc(-32602), "ask the operator for a newer version of the server; sessions speak 2025-03-26 to 2025-11-25";
     UpstreamEra "upstream.era" Upstream 400 Rpc(-32022), "connect with a protocol version that the server speaks";
 
+    Rounds "gateway.rounds" Upstream 200 Tool, "the server asks and never completes; ask its operator";
     Cancelled "gateway.cancelled" Caller 200 Tool, "the call was stopped at the client's request";
 }

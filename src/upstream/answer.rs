@@ -325,24 +325,6 @@ pub(super) async fn read(permit: &Permit, id: u64, inbound: Inbound) -> Result<A
     }
 }
 
-/// Reads the answer to a GET: the stream, or `None` where the server offers none.
-pub(super) fn read_listening(permit: &Permit, inbound: Inbound) -> Result<Option<Messages>, Error> {
-    if inbound.status == StatusCode::METHOD_NOT_ALLOWED {
-        return Ok(None);
-    }
-    let body = read_stream(permit, inbound)?;
-    Ok(Some(Messages::listening(permit, body.open_ended())))
-}
-
-/// Reads the answer to a GET that only an event stream can be.
-pub(super) fn read_stream(permit: &Permit, inbound: Inbound) -> Result<Body, Error> {
-    match (inbound.status, Type::of(&inbound.headers)) {
-        (StatusCode::OK, Type::Events) => Ok(inbound.body),
-        (status, _) if !status.is_success() => Err(status_error(permit, status)),
-        _ => Err(content_type_error(permit, &inbound.headers)),
-    }
-}
-
 /// The error that a status without a usable body stands for.
 pub(super) fn status_error(permit: &Permit, status: StatusCode) -> Error {
     let server = permit.server().name.clone();
@@ -358,7 +340,7 @@ pub(super) fn status_error(permit: &Permit, status: StatusCode) -> Error {
     }
 }
 
-fn content_type_error(permit: &Permit, headers: &HeaderMap) -> Error {
+pub(super) fn content_type_error(permit: &Permit, headers: &HeaderMap) -> Error {
     let found = headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
@@ -372,14 +354,15 @@ fn content_type_error(permit: &Permit, headers: &HeaderMap) -> Error {
     }
 }
 
-enum Type {
+/// What a body is said to be.
+pub(super) enum Type {
     Json,
     Events,
     Other,
 }
 
 impl Type {
-    fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
         let value = headers
             .get(header::CONTENT_TYPE)
             .and_then(|value| value.to_str().ok());

@@ -1,7 +1,7 @@
 //! The upstream's side of a session: opened by Tollgate, renewed when the server forgets it, ended with the client's.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Mutex, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -9,10 +9,10 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 use tokio::sync::Semaphore;
 
-use super::{Error, Message, Upstream, answer, resume::Way, stream::Messages};
+use super::{Error, Message, Upstream, answer};
 use crate::{
     deadline::Deadline,
-    egress::{Body, Effect, Inbound},
+    egress::Effect,
     mcp::{Revision, headers},
     policy::{Era, Permit},
 };
@@ -137,67 +137,6 @@ impl Upstream {
             .await?;
         let _ = inbound.body.collect(4096).await;
         Ok(())
-    }
-
-    /// Opens the stream of what the server says unasked, or goes on with it after the event `last`. `None` where it
-    /// offers none (405).
-    pub async fn listen(
-        &self,
-        permit: &Permit,
-        session: &Session,
-        last: Option<&HeaderValue>,
-        deadline: Deadline,
-    ) -> Result<Option<Messages>, Error> {
-        let inbound = self.fetch(permit, session, last, deadline).await?;
-        answer::read_listening(permit, inbound)
-    }
-
-    /// What is left of the answer to the request `id` after the event `last`, asked for once it is waited for.
-    pub fn resume(
-        &self,
-        permit: &Permit,
-        session: &Arc<Session>,
-        id: u64,
-        last: HeaderValue,
-        deadline: Deadline,
-    ) -> Messages {
-        let way = Way::new(self, session, permit, deadline).after(last);
-        Messages::resumed(permit, id, way)
-    }
-
-    /// What is left of the stream that had the event `last`.
-    pub(super) async fn rest(
-        &self,
-        permit: &Permit,
-        session: &Session,
-        last: &HeaderValue,
-        deadline: Deadline,
-    ) -> Result<Body, Error> {
-        let inbound = self.fetch(permit, session, Some(last), deadline).await?;
-        answer::read_stream(permit, inbound)
-    }
-
-    async fn fetch(
-        &self,
-        permit: &Permit,
-        session: &Session,
-        last: Option<&HeaderValue>,
-        deadline: Deadline,
-    ) -> Result<Inbound, Error> {
-        let mut headers = session.headers();
-        if let Some(last) = last {
-            headers.insert(headers::LAST_EVENT_ID, last.clone());
-        }
-        let nothing = Bytes::new();
-        self.send(
-            permit,
-            Method::GET,
-            headers,
-            nothing,
-            &Effect::Read,
-            deadline,
-        )
-        .await
     }
 
     /// Opens `session` anew, unless another request has done so since `seen`.

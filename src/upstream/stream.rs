@@ -62,6 +62,8 @@ pub struct Messages {
     way: Option<Box<Way>>,
     /// The last `retry`, in milliseconds.
     retry: Option<u64>,
+    /// Bytes of the answer, whatever streams they came on.
+    came: usize,
     done: bool,
 }
 
@@ -103,6 +105,7 @@ impl Messages {
             named: false,
             way: None,
             retry: None,
+            came: 0,
             done: false,
         }
     }
@@ -206,6 +209,12 @@ impl Messages {
     }
 
     fn read(&mut self, chunk: Bytes) -> Result<(), Error> {
+        self.came = self.came.saturating_add(chunk.len());
+        let limit = self.permit.server().limits.response_bytes;
+        if self.way.is_some() && self.came > limit {
+            let host = self.permit.server().endpoint.host().clone();
+            return Err(self.egress_error(egress::Error::TooLarge { host, limit }));
+        }
         let held = self.body.as_mut().map(|body| body.hold(chunk.len()));
         held.transpose()
             .map_err(|source| self.egress_error(source))?;

@@ -57,8 +57,13 @@ impl Agent {
 
     /// An `initialize` for this version.
     pub(crate) fn initialize(&self, version: &str) -> Ask {
+        self.hello(version, r#"{"sampling":{}}"#)
+    }
+
+    /// An `initialize` of a client that offers `capabilities`, an object.
+    pub(crate) fn hello(&self, version: &str, capabilities: &str) -> Ask {
         let body = format!(
-            r#"{{"jsonrpc":"2.0","id":"i","method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{"sampling":{{}}}},"clientInfo":{{"name":"c","version":"1"}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":"i","method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{capabilities},"clientInfo":{{"name":"c","version":"1"}}}}}}"#
         );
         self.keyed(Ask::post(self.path(), body))
     }

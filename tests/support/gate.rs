@@ -117,7 +117,12 @@ impl Gate {
             };
             write(&folder.join(name), &text);
         }
-        let loader = Loader::new(folder, Environment::default());
+        Self::over(dir, workers)
+    }
+
+    /// Starts over the files of `dir`.
+    fn over(dir: TempDir, workers: usize) -> Self {
+        let loader = Loader::new(dir.path().join("policy"), Environment::default());
         let running = start(Options {
             workers: NonZeroUsize::new(workers).unwrap(),
             grace: Duration::from_secs(10),
@@ -205,14 +210,22 @@ impl Gate {
     pub(crate) async fn stop(self) -> Vec<Value> {
         let folder = self.records_folder();
         self.handle.drain();
-        let running = self.running;
-        tokio::task::spawn_blocking(move || running.wait())
-            .await
-            .unwrap()
-            .unwrap();
+        ended(self.running).await;
         verify_folder(&folder).unwrap();
         crate::audit::records(&folder)
     }
+
+    /// Drains, waits for the end, and starts again with the same files and the same state, on another port.
+    pub(crate) async fn restart(self) -> Self {
+        self.handle.drain();
+        ended(self.running).await;
+        Self::over(self.dir, 1)
+    }
+}
+
+async fn ended(running: Running) {
+    let waiting = tokio::task::spawn_blocking(move || running.wait());
+    waiting.await.unwrap().unwrap();
 }
 
 /// Writes a file that nobody else may change.

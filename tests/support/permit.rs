@@ -54,6 +54,22 @@ impl Maker {
     }
 
     pub(crate) fn permit(&self) -> Permit {
+        let subject = Subject {
+            tenant: self.tenant.into(),
+            agent: "test".into(),
+            user: self.user.into(),
+            groups: Arc::from([]),
+            scopes: Scopes::CALL,
+            conversation: None,
+            turn: None,
+            acting: None,
+            evidence: "test".into(),
+        };
+        decide(&self.snapshot(), &subject, "demo").unwrap()
+    }
+
+    /// The policy that gives it; its user is an admin.
+    pub(crate) fn snapshot(&self) -> Snapshot {
         let (target, path) = Target::from_operator_with_path(&self.url).unwrap();
         let server = Server {
             relay: Relay::default(),
@@ -68,18 +84,7 @@ impl Maker {
             tools: HashMap::new(),
             limits: self.limits,
         };
-        let subject = Subject {
-            tenant: self.tenant.into(),
-            agent: "test".into(),
-            user: self.user.into(),
-            groups: Arc::from([]),
-            scopes: Scopes::CALL,
-            conversation: None,
-            turn: None,
-            acting: None,
-            evidence: "test".into(),
-        };
-        let snapshot = Snapshot {
+        Snapshot {
             generation: self.generation,
             servers: HashMap::from([("demo".into(), Arc::new(server))]),
             admins: Admins {
@@ -88,7 +93,6 @@ impl Maker {
             },
             addresses: Arc::new(self.rules.clone()),
             ..Snapshot::default()
-        };
-        decide(&snapshot, &subject, "demo").unwrap()
+        }
     }
 }

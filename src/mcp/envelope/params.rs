@@ -8,7 +8,7 @@ use crate::mcp::scan::{Part, ScanError, Scanner};
 const OWN_PREFIX: &str = "io.tollgate/";
 
 /// The members of `params` that are looked at.
-const MEMBERS: [&str; 14] = [
+const MEMBERS: [&str; 15] = [
     "_meta",
     "name",
     "uri",
@@ -23,6 +23,7 @@ const MEMBERS: [&str; 14] = [
     "requestState",
     "task",
     "mode",
+    "url",
 ];
 /// The members of `_meta` that are looked at.
 const META_MEMBERS: [&str; 6] = [
@@ -57,6 +58,8 @@ pub struct Params<'a> {
     pub capabilities: Option<Part<'a>>,
     /// `clientInfo` of `initialize`.
     pub client_info: Option<Part<'a>>,
+    /// `inputResponses` of a request that answers questions.
+    pub input_responses: Option<Part<'a>>,
     /// `requestState` of a request that was asked something.
     pub request_state: Option<Member<'a>>,
     /// `task` of a request that could run as one.
@@ -72,7 +75,7 @@ pub struct Params<'a> {
 
 impl<'a> Params<'a> {
     /// Takes the value that comes next; `None` if it is no object.
-    pub(super) fn scan(scanner: &mut Scanner<'a>) -> Result<Option<Self>, ScanError> {
+    pub(in crate::mcp) fn scan(scanner: &mut Scanner<'a>) -> Result<Option<Self>, ScanError> {
         if scanner.peek() != Some(b'{') {
             scanner.value()?;
             return Ok(None);
@@ -98,6 +101,7 @@ impl<'a> Params<'a> {
                 "protocolVersion" => &mut params.protocol_version,
                 "capabilities" => &mut params.capabilities,
                 "clientInfo" => &mut params.client_info,
+                "inputResponses" => &mut params.input_responses,
                 "mode" => &mut params.mode,
                 "url" => &mut params.url,
                 "requestState" => {
@@ -131,6 +135,7 @@ impl<'a> Params<'a> {
             protocol_version: None,
             capabilities: None,
             client_info: None,
+            input_responses: None,
             request_state: None,
             task: None,
             mode: None,

@@ -42,7 +42,7 @@ pub fn check_modern(
     headers: &ProtocolHeaders<'_>,
     message: &Envelope<'_>,
 ) -> Result<Option<Method>, Rejection> {
-    modern(headers, message).map_err(|rejection| rejection.with_id(message.id_text()))
+    modern(headers, message).map_err(|rejection| rejection.with_id(message.asked_id()))
 }
 
 /// The checks of a legacy message: its version header, and mirrored headers where it has any. `Ok(None)` is an
@@ -51,7 +51,7 @@ pub fn check_legacy(
     headers: &ProtocolHeaders<'_>,
     message: &Envelope<'_>,
 ) -> Result<Option<Method>, Rejection> {
-    legacy(headers, message).map_err(|rejection| rejection.with_id(message.id_text()))
+    legacy(headers, message).map_err(|rejection| rejection.with_id(message.asked_id()))
 }
 
 /// What `Mcp-Name` mirrors: the tool or prompt name, or the resource's URI.

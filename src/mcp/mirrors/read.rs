@@ -97,21 +97,22 @@ impl<'a> Walk<'a> {
             self.scanner.value()?;
             return Ok(());
         }
-        let (mut header, mut kind, mut properties) = (None, None, None);
+        let (mut header, mut kind, mut properties) = (None, None, false);
         self.scanner.enter_object()?;
         while let Some(key) = self.scanner.key()? {
-            let first = match &*key {
-                KEY => header.replace(self.scanner.value()?).is_none(),
-                "type" => kind.replace(self.scanner.value()?).is_none(),
+            let twice = match &*key {
+                KEY => header.replace(self.scanner.value()?).is_some(),
+                "type" => kind.replace(self.scanner.value()?).is_some(),
                 "properties" => {
                     self.named(reach)?;
-                    properties.replace(()).is_none()
+                    std::mem::replace(&mut properties, true)
                 }
-                key if NAMED.contains(&key) => self.named(Reach::Other).map(|()| true)?,
-                key if SCHEMAS.contains(&key) => self.schemas().map(|()| true)?,
-                _ => self.scanner.value().map(|_| true)?,
+                other => {
+                    self.elsewhere(other)?;
+                    false
+                }
             };
-            self.once(first, &key);
+            self.note(twice, &key);
         }
         match header {
             Some(header) => self.keep(reach, header, kind),
@@ -127,13 +128,25 @@ impl<'a> Walk<'a> {
         let mut names = HashSet::new();
         self.scanner.enter_object()?;
         while let Some(name) = self.scanner.key()? {
-            let first = names.insert(name.clone());
-            self.once(first, &name);
+            let twice = !names.insert(name.clone());
+            self.note(twice, &name);
             self.path.push(name);
             self.schema(reach)?;
             self.path.pop();
         }
         Ok(())
+    }
+
+    /// Walks what stands under a keyword that leads to no place in particular.
+    fn elsewhere(&mut self, keyword: &str) -> Result<(), Invalid> {
+        if NAMED.contains(&keyword) {
+            self.named(Reach::Other)
+        } else if SCHEMAS.contains(&keyword) {
+            self.schemas()
+        } else {
+            self.scanner.value()?;
+            Ok(())
+        }
     }
 
     /// Walks one schema or an array of them, which hold for no place in particular.
@@ -148,8 +161,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn once(&mut self, first: bool, key: &str) {
-        if !first && self.twice.is_none() {
+    fn note(&mut self, twice: bool, key: &str) {
+        if twice && self.twice.is_none() {
             self.twice = Some(shown(key));
         }
     }

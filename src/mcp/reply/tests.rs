@@ -40,7 +40,7 @@ fn an_unsupported_version_names_the_supported_ones() {
     assert_eq!(status, 400);
     assert!(
         body.ends_with(
-            r#""remedy":"use a supported protocol version","supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26"],"requested":"1999-01-01"}}}"#
+            r#""remedy":"use a supported protocol version","supported":["2026-07-28"],"requested":"1999-01-01"}}}"#
         ),
         "{body}"
     );

@@ -20,7 +20,8 @@ fn holding(more: &Latch) -> impl Fn(&Seen) -> Option<Vec<Step>> + Send + Sync + 
             sound::event(&answer),
             sound::end(),
         ];
-        (seen.tool() == "send_mail" || seen.method() == "GET").then(|| held.to_vec())
+        let streams = ["GET", "subscriptions/listen"].contains(&seen.method());
+        (seen.tool() == "send_mail" || streams).then(|| held.to_vec())
     }
 }
 
@@ -37,15 +38,22 @@ async fn a_drain_lets_calls_finish_and_ends_listening_streams() {
     }
     let mut stream = legacy.listen(&gate).await;
     assert_eq!(stream.event().await.as_deref(), Some(PROGRESS));
+    let mut subscribed = gate
+        .open(modern.request("\"l\"", "subscriptions/listen", "\"notifications\":{}"))
+        .await;
     gate.handle.drain();
     assert_eq!(stream.event().await, None);
+    assert!(stream.complete);
+    let last = r#"{"jsonrpc":"2.0","id":"l","result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}"#;
+    assert_eq!(subscribed.event().await.as_deref(), Some(last));
+    assert_eq!(subscribed.event().await, None);
+    assert!(subscribed.complete);
     for mut call in calls {
         more.open();
         assert!(call.event().await.unwrap().contains("done"));
         assert_eq!(call.event().await, None);
         assert!(call.complete);
     }
-    drop(stream);
     let ended = ends(&gate.stop().await);
     assert_eq!(
         ended.iter().filter(|end| *end == "call intent").count(),

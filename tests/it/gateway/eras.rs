@@ -6,7 +6,7 @@ use super::{Agent, before, ends};
 use crate::support::{
     gate::{Gate, Policy},
     sound,
-    tools::{Seen, Step, Tools},
+    tools::{LIST, Seen, Step, Tools},
 };
 
 fn legacy_only(seen: &Seen) -> Option<Vec<Step>> {
@@ -102,7 +102,12 @@ async fn the_operators_word_spares_the_question() {
 async fn every_revision_with_sessions_is_spoken() {
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
         let script = move |seen: &Seen| {
-            (seen.method() == "initialize").then(|| sound::welcome("up", revision))
+            Some(match seen.method() {
+                "initialize" => sound::welcome("up", revision),
+                "tools/list" => sound::result(false, LIST),
+                "tools/call" => sound::result(false, &sound::text("ok get_weather")),
+                _ => sound::status(202, "text/plain", ""),
+            })
         };
         let (tools, gate) = before(script, "").await;
         let agent = Agent::modern("s").legacy(&gate).await;
@@ -124,7 +129,8 @@ async fn every_revision_with_sessions_is_spoken() {
             tools.of("tools/call")[0].header("mcp-protocol-version"),
             told
         );
-        super::stop(gate).await;
+        agent.good(&gate).await;
+        gate.stop().await;
     }
 }
 

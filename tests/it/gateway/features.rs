@@ -5,8 +5,9 @@ use serde_json::json;
 use super::{before, stop};
 use crate::support::{
     agent::Agent,
+    gate::{Gate, Policy},
     sound as say,
-    tools::{Seen, Step},
+    tools::{LIST, Seen, Step, Tools},
 };
 
 /// Answers every request with what it asked for.
@@ -145,31 +146,32 @@ async fn caching_hints_are_ours() {
 /// Answers that every caller gets alike may be shared.
 #[tokio::test]
 async fn what_is_the_same_for_all_may_be_shared() {
-    let script = |seen: &Seen| {
-        (seen.method() == "prompts/list")
-            .then(|| say::result(true, r#"{"prompts":[],"ttlMs":7,"cacheScope":"public"}"#))
+    const HINTS: &str = r#""ttlMs":7,"cacheScope":"public""#;
+    let script = |seen: &Seen| match seen.method() {
+        "prompts/list" => Some(say::result(true, &format!(r#"{{"prompts":[],{HINTS}}}"#))),
+        "tools/list" => Some(say::result(
+            true,
+            &LIST.replacen('{', &format!("{{{HINTS},"), 1),
+        )),
+        _ => None,
     };
-    let tools = crate::support::tools::Tools::start(script).await;
-    let policy = crate::support::gate::Policy::local("")
+    let tools = Tools::start(script).await;
+    let policy = Policy::local("")
         .server("s", tools.address, "access = \"everyone\"", "")
-        .server(
-            "t",
-            tools.address,
-            "access = \"everyone\"",
-            "[tools.x]\nhidden = true\n",
-        );
-    let gate = crate::support::gate::Gate::start(&policy);
-    for (server, scope) in [("s", "public"), ("t", "private")] {
+        .server("t", tools.address, "", "");
+    let gate = Gate::start(&policy);
+    // One tool is hidden, and of `t` only admins get anything.
+    for (server, method, scope) in [
+        ("s", "prompts/list", "public"),
+        ("s", "tools/list", "private"),
+        ("t", "prompts/list", "private"),
+    ] {
         let reply = gate
-            .send(Agent::modern(server).request("1", "prompts/list", ""))
+            .send(Agent::modern(server).request("1", method, ""))
             .await;
-        assert_eq!(
-            reply.json()["result"]["cacheScope"],
-            scope,
-            "{}",
-            reply.body
-        );
-        assert_eq!(reply.json()["result"]["ttlMs"], 7);
+        let result = &reply.json()["result"];
+        assert_eq!(result["cacheScope"], scope, "{server} {}", reply.body);
+        assert_eq!(result["ttlMs"], 7);
     }
     stop(gate).await;
 }

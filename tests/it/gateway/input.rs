@@ -159,7 +159,7 @@ async fn modern_requests_carry_their_metadata() {
     let reply = gate.send(old.clone()).await;
     assert_eq!(
         reply.json()["error"]["data"]["supported"],
-        json!(["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"])
+        json!(["2026-07-28"])
     );
     assert_eq!(reply.json()["error"]["data"]["requested"], "2030-01-01");
     let unknown = (404, -32601, "mcp.method_unknown");

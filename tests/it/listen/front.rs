@@ -11,6 +11,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use http::Response;
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
@@ -52,12 +53,13 @@ impl Clock for Fixed {
     }
 }
 
-/// Stands in for the gateway. The server's name says how it answers: `wait` once it is told to, `endless` never to the
-/// end, anything else at once.
+/// Stands in for the gateway. The server's name says how it answers: `wait` once it is told to, `endless` until the
+/// drain, anything else at once.
 #[derive(Clone, Default)]
 pub(crate) struct Stand {
     pub(crate) entered: Arc<Notify>,
     pub(crate) go_on: Arc<Notify>,
+    drain: CancellationToken,
 }
 
 impl Door for Stand {
@@ -69,13 +71,10 @@ impl Door for Stand {
             self.go_on.notified().await;
         }
         if &*ask.server == "endless" {
-            let piece = || {
-                (
-                    Ok::<_, Infallible>(Frame::data(Bytes::from(vec![b'x'; 64 * 1024]))),
-                    (),
-                )
-            };
-            let stream = futures_util::stream::unfold((), move |()| async move { Some(piece()) });
+            let piece = Bytes::from(vec![b'x'; 64 * 1024]);
+            let stream = futures_util::stream::repeat(piece)
+                .map(|piece| Ok::<_, Infallible>(Frame::data(piece)))
+                .take_until(self.drain.clone().cancelled_owned());
             return Response::new(StreamBody::new(stream).boxed_unsync());
         }
         let text = json!({
@@ -141,7 +140,10 @@ impl Front {
             plan.request_bytes,
         )));
         let drain = CancellationToken::new();
-        let stand = Stand::default();
+        let stand = Stand {
+            drain: drain.clone(),
+            ..Stand::default()
+        };
         let recorder = Recorder::new(journal.clone(), clock, metrics.clone());
         let agents = Agents::new(
             stand.clone(),

@@ -1,0 +1,223 @@
+//! `subscriptions/listen`: what a modern server says unasked, on one stream upstream for each of the client's
+//! (MCP 2026-07-28, subscriptions).
+
+use std::ops::ControlFlow;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, stream};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Ask, Asked, Entry, Finding, Gateway, Proof, asker::Asker, entry::Ending, relay, streams::Place,
+};
+use crate::{
+    deadline::Deadline,
+    egress::Effect,
+    mcp::{Envelope, News, envelope::splice, reply, scan::Part, sse},
+    policy::Permit,
+    refusal::Refusal,
+    upstream::{Edit, Item, Message, Messages},
+};
+
+/// Opens the stream.
+pub(super) async fn listen(
+    gateway: &Gateway,
+    ask: &Ask,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    entry: &mut Entry,
+) -> Result<Finding, Refusal> {
+    let now = gateway.shared.clock.now();
+    let place = gateway.shared.streams.open(&ask.caller, permit, now)?;
+    entry.admit_read()?;
+    let ticket = asked.ticket(gateway)?;
+    let deadline = Deadline::of_open_stream();
+    let request = asked.request(permit, &ticket, &Effect::Read, deadline);
+    let answered = gateway.upstream.subscribe(request).await;
+    Ok(match entry.forwarded(gateway, permit, ticket, answered)? {
+        Finding::Stream(messages, ticket) => Finding::Subscription(Opened {
+            place,
+            messages,
+            id: ticket.id,
+        }),
+        finding => finding,
+    })
+}
+
+/// A stream that the server has opened.
+pub(super) struct Opened {
+    place: Place,
+    messages: Box<Messages>,
+    /// The request's id on the server's side, by which the server names the subscription.
+    id: u64,
+}
+
+impl Opened {
+    /// The client's stream.
+    pub(super) fn events(
+        self,
+        asked: &Asked<'_>,
+        permit: &Permit,
+        entry: Entry,
+    ) -> impl Stream<Item = Bytes> + Send + use<> {
+        let listener = Listener {
+            opened: self,
+            asker: asked.asker.clone(),
+            permit: permit.clone(),
+            entry,
+            acknowledged: false,
+            over: false,
+        };
+        stream::unfold(listener, async |mut listener| {
+            let bytes = listener.next().await?;
+            Some((bytes, listener))
+        })
+    }
+}
+
+/// A subscription, open until either side ends it or its place is lost.
+struct Listener {
+    opened: Opened,
+    asker: Asker,
+    permit: Permit,
+    entry: Entry,
+    acknowledged: bool,
+    over: bool,
+}
+
+impl Listener {
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.over {
+            return None;
+        }
+        let waited = tokio::select! {
+            biased;
+            () = self.opened.place.ended() => return self.end(BytesMut::new()),
+            waited = self.opened.messages.wait() => waited,
+            () = tokio::time::sleep(relay::QUIET) => return Some(sse::KEEP_ALIVE),
+        };
+        match waited {
+            Ok(_) => self.forward(),
+            Err(error) => self.break_off(&error.refusal()),
+        }
+    }
+
+    fn forward(&mut self) -> Option<Bytes> {
+        let mut out = BytesMut::new();
+        while let Some(item) = self.opened.messages.take() {
+            match item {
+                Item::Notification { method, text } => {
+                    if self.carry(&method, &text, &mut out).is_break() {
+                        return self.end(out);
+                    }
+                }
+                Item::Answer(message) => return self.finish(&message, out),
+                // In the modern era servers ask in their answers.
+                Item::Request { .. } => {}
+            }
+        }
+        Some(if out.is_empty() {
+            sse::KEEP_ALIVE
+        } else {
+            self.opened.messages.attach(out.freeze())
+        })
+    }
+
+    /// Writes what is this subscription's, from the acknowledgement on. A notification that does not name it, which
+    /// servers MUST, may be meant for another. Breaks where the server gives the subscription up.
+    fn carry(&mut self, method: &str, text: &Bytes, out: &mut BytesMut) -> ControlFlow<()> {
+        let Ok(message) = Envelope::upstream(text) else {
+            return ControlFlow::Continue(());
+        };
+        let own = |part: &Part<'_>| self.is_own(part.as_str());
+        let ours = message.meta().and_then(|meta| meta.subscription_id);
+        match (News::find(method), ours.filter(own)) {
+            (Some(News::Cancelled), _) => {
+                let params = message.params.as_ref();
+                let cancelled = params.and_then(|params| params.request_id);
+                if cancelled.as_ref().is_some_and(own) {
+                    return ControlFlow::Break(());
+                }
+            }
+            (Some(News::Acknowledged), Some(part)) if !self.acknowledged => {
+                self.acknowledged = true;
+                self.tell(text, part, out);
+            }
+            (Some(News::ListChanged | News::ResourceUpdated), Some(part)) if self.acknowledged => {
+                self.tell(text, part, out);
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Writes a notification under the id by which the client names the subscription.
+    fn tell(&self, text: &Bytes, id: Part<'_>, out: &mut BytesMut) {
+        sse::encode(out, &[&splice(text, &[(id.range(), &self.asker.id)])]);
+    }
+
+    /// The server ended the subscription in order. Where its answer does not name the subscription, ours stands for it.
+    fn finish(&mut self, message: &Message, out: BytesMut) -> Option<Bytes> {
+        let mut edits = match self.asker.edits(&self.permit, message) {
+            Ok(edits) => edits,
+            Err(refusal) => return self.break_off(&refusal),
+        };
+        if let Some(result) = message.result() {
+            match self.renaming(message, result) {
+                Some(edit) => edits.push(edit),
+                None => return self.end(out),
+            }
+        }
+        let pieces = message.pieces(&self.asker.id, &edits);
+        self.close(Ending::with(message), &pieces, out)
+    }
+
+    /// The edit that puts the client's id in place of ours.
+    fn renaming(&self, message: &Message, result: &str) -> Option<Edit> {
+        let ended: Ended<'_> = serde_json::from_str(result).ok()?;
+        let id = ended.meta?.subscription_id?.get();
+        let place = message.part_of_result(id).filter(|_| self.is_own(id))?;
+        let text = self.asker.id_text()?.to_owned();
+        Some(Edit { place, text })
+    }
+
+    /// Ends the subscription in order, with an answer of our own.
+    fn end(&mut self, out: BytesMut) -> Option<Bytes> {
+        let answer = reply::unsubscribed(self.asker.id_text().unwrap_or("null"));
+        let pieces = [answer, Bytes::new(), Bytes::new()];
+        self.close(Ending::answered(), &pieces, out)
+    }
+
+    fn close(&mut self, ending: Ending, pieces: &[Bytes; 3], out: BytesMut) -> Option<Bytes> {
+        self.over = true;
+        // Without its record, the stream ends without an answer.
+        let proof: Proof = self.entry.close_queued(ending).ok()?;
+        let last = relay::last(pieces, out, proof);
+        Some(self.opened.messages.attach(last))
+    }
+
+    /// The stream ends as the server's did, without an answer; the client listens anew.
+    fn break_off(&mut self, refusal: &Refusal) -> Option<Bytes> {
+        self.over = true;
+        drop(self.entry.close_queued(Ending::without(refusal)));
+        None
+    }
+
+    fn is_own(&self, id: &str) -> bool {
+        id == itoa::Buffer::new().format(self.opened.id)
+    }
+}
+
+/// The result that ends a subscription.
+#[derive(Deserialize)]
+struct Ended<'a> {
+    #[serde(borrow, rename = "_meta")]
+    meta: Option<EndedMeta<'a>>,
+}
+
+#[derive(Deserialize)]
+struct EndedMeta<'a> {
+    #[serde(borrow, rename = "io.modelcontextprotocol/subscriptionId")]
+    subscription_id: Option<&'a RawValue>,
+}

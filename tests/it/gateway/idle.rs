@@ -1,0 +1,143 @@
+//! Sessions that nobody uses any more: their servers are told.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use tokio::time;
+use tollgate::{
+    audit::{Journal, Options},
+    clock::SystemClock,
+    egress::{Egress, TcpDialer},
+    gateway::{Ask, Gateway, Shared},
+    identity::Identity,
+    policy::Snapshot,
+    upstream::Upstream,
+    vault::Keyring,
+};
+
+use super::{before, stop};
+use crate::{
+    egress::{ample, no_roots},
+    support::{
+        agent::Agent,
+        client::Exchange,
+        dialer::TableResolver,
+        gate::eventually,
+        permit::Maker,
+        sound as say,
+        tools::{Latch, Seen, Step, Tools},
+    },
+};
+
+/// As long as a session may be idle.
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// The pipeline alone, in this test's own runtime, so that the test may advance its time.
+fn pipeline(folder: &std::path::Path) -> Gateway {
+    let metrics = Arc::default();
+    let clock = Arc::new(SystemClock);
+    let journal = Journal::open(Options::new(folder.join("audit")), clock.clone(), &metrics);
+    let keyring = Keyring::open(&folder.join("keyring")).unwrap();
+    let rounds = keyring.sealer("rounds");
+    let shared = Shared::new(journal.unwrap(), metrics.clone(), clock, rounds);
+    let egress = Egress::new(
+        TableResolver::of(&[]),
+        Arc::new(TcpDialer),
+        no_roots(),
+        ample(),
+        metrics,
+    );
+    let upstream = Upstream::new(egress, Arc::default(), Arc::default());
+    Gateway::new(upstream, Arc::new(shared))
+}
+
+async fn initialize(gateway: &Gateway, policy: &Arc<Snapshot>) {
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+    let request = Request::post("/mcp/demo")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream");
+    let head = request.body(()).unwrap().into_parts().0;
+    let identity = Identity::local("ann", "default");
+    let ask = Ask {
+        caller: identity.identify(&head.headers, policy).unwrap(),
+        policy: policy.clone(),
+        server: "demo".into(),
+        head,
+        body: Bytes::from_static(body.as_bytes()),
+        started: time::Instant::now(),
+        request_id: uuid::Uuid::new_v4(),
+    };
+    let reply = gateway.serve(ask).await;
+    assert_eq!(reply.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn idle_sessions_end_at_their_servers_a_few_at_once() {
+    let (came, more) = (Latch::new(), Latch::new());
+    let script = {
+        let (came, more) = (came.clone(), more.clone());
+        move |seen: &Seen| {
+            let held = vec![Step::Tell(came.clone()), Step::Wait(more.clone())];
+            let answer = say::status(200, "text/plain", "");
+            (seen.method() == "DELETE").then(|| [held, answer].concat())
+        }
+    };
+    let tools = Tools::start(script).await;
+    let url = format!("http://{}/mcp", tools.address);
+    let policy = Arc::new(Maker::new(&url).granting("127.0.0.1").snapshot());
+    let folder = tempfile::tempdir().unwrap();
+    let gateway = pipeline(folder.path());
+    for _ in 0..20 {
+        initialize(&gateway, &policy).await;
+    }
+    gateway.sweep(&policy);
+    time::pause();
+    time::advance(HOUR / 2).await;
+    initialize(&gateway, &policy).await;
+    gateway.sweep(&policy);
+    time::advance(HOUR / 2).await;
+    gateway.sweep(&policy);
+    time::resume();
+    for _ in 0..16 {
+        came.wait().await;
+        more.open();
+    }
+    let mut ended: Vec<_> = tools
+        .of("DELETE")
+        .iter()
+        .map(|seen| seen.header("mcp-session-id").unwrap().to_owned())
+        .collect();
+    ended.sort();
+    ended.dedup();
+    assert_eq!(ended.len(), 16);
+    assert!(!ended.contains(&"up-21".to_owned()), "it was used since");
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_waits_for_ends_as_soon_as_it_is_there() {
+    let (came, more) = (Latch::new(), Latch::new());
+    let script = {
+        let (came, more) = (came.clone(), more.clone());
+        move |seen: &Seen| {
+            let held = vec![Step::Tell(came.clone()), Step::Wait(more.clone())];
+            let welcome = say::welcome("up-77", "2025-11-25");
+            (seen.method() == "initialize").then(|| [held, welcome].concat())
+        }
+    };
+    let (tools, gate) = before(script, "").await;
+    let ask = Agent::modern("s").initialize("2025-11-25");
+    let bytes = ask.bytes(&gate.address.to_string());
+    let client = Exchange::unanswered(gate.connect().await, &bytes).await;
+    came.wait().await;
+    drop(client);
+    eventually("the client is missed", || {
+        gate.metric("tollgate_listen_connections") == 0
+    })
+    .await;
+    more.open();
+    eventually("the server is told", || !tools.of("DELETE").is_empty()).await;
+    let told = tools.of("DELETE").pop().unwrap();
+    assert_eq!(told.header("mcp-session-id"), Some("up-77"));
+    assert_eq!(stop(gate).await, ["request failed listen.client_gone"]);
+}
