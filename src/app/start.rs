@@ -5,7 +5,7 @@ use std::{
     num::NonZeroUsize,
     os::unix::{fs::DirBuilderExt, net::UnixListener},
     path::Path,
-    sync::{Arc, Mutex, OnceLock, Weak},
+    sync::{Arc, Mutex, OnceLock, Weak, atomic::AtomicU64},
     thread,
     time::Duration,
 };
@@ -154,7 +154,8 @@ fn run(
         roots: egress::Tls::new(),
         bodies: Memory::new(Limits::BODIES),
         answers: Memory::new(Egress::ANSWERS),
-        ids: Arc::default(),
+        // Some servers take 0 for no id.
+        ids: Arc::new(AtomicU64::new(1)),
         core: core.clone(),
         grace,
     };

@@ -9,7 +9,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Ask, Asked, Entry, Finding, Gateway, Proof, asker::Asker, entry::Ending, relay, streams::Place,
+    Ask, Asked, Entry, Finding, Gateway, Proof,
+    asker::{Asker, Scope},
+    entry::Ending,
+    relay,
+    streams::Place,
 };
 use crate::{
     deadline::Deadline,
@@ -33,7 +37,7 @@ pub(super) async fn listen(
     entry.admit_read()?;
     let ticket = asked.ticket(gateway)?;
     let deadline = Deadline::of_open_stream();
-    let request = asked.request(permit, &ticket, &Effect::Read, deadline);
+    let request = asked.request(permit, &ticket, None, &Effect::Read, deadline);
     let answered = gateway.upstream.subscribe(request).await;
     Ok(match entry.forwarded(gateway, permit, ticket, answered)? {
         Finding::Stream(messages, ticket) => Finding::Subscription(Opened {
@@ -57,12 +61,14 @@ impl Opened {
     /// The client's stream.
     pub(super) fn events(
         self,
+        gateway: &Gateway,
         asked: &Asked<'_>,
         permit: &Permit,
         entry: Entry,
     ) -> impl Stream<Item = Bytes> + Send + use<> {
         let listener = Listener {
             opened: self,
+            gateway: gateway.clone(),
             asker: asked.asker.clone(),
             permit: permit.clone(),
             entry,
@@ -79,6 +85,7 @@ impl Opened {
 /// A subscription, open until either side ends it or its place is lost.
 struct Listener {
     opened: Opened,
+    gateway: Gateway,
     asker: Asker,
     permit: Permit,
     entry: Entry,
@@ -159,7 +166,10 @@ impl Listener {
 
     /// The server ended the subscription in order. Where its answer does not name the subscription, ours stands for it.
     fn finish(&mut self, message: &Message, out: BytesMut) -> Option<Bytes> {
-        let mut edits = match self.asker.edits(&self.permit, message) {
+        let mut edits = match self
+            .asker
+            .edits(&self.gateway, &self.permit, message, Scope::Private)
+        {
             Ok(edits) => edits,
             Err(refusal) => return self.break_off(&refusal),
         };

@@ -1,12 +1,18 @@
-//! The two ends of the benchmark: an upstream that answers from memory, and a load of `tools/call`.
+//! The two ends of the benchmark: an upstream that answers from memory, and loads of several kinds.
 //!
-//! `bench-load upstream` serves until it is ended; `bench-load calls` prints one line of JSON.
+//! `bench-load upstream` serves until it is ended; the others do one thing and print one line of JSON.
 
 mod calls;
-mod cpu;
+mod client;
+mod disk;
+mod process;
+mod sessions;
+mod tools;
 mod upstream;
+mod wire;
 
-use std::error::Error;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -26,10 +32,16 @@ enum Role {
     },
     /// Call a tool over and over, and print what it took.
     Calls(calls::Plan),
+    /// Open sessions, say so, and keep them open until standard input ends.
+    Sessions(sessions::Plan),
+    /// Begin calls and close their connections after the first event.
+    Abandon(sessions::Abandon),
+    /// Append a line and sync it, over and over, and print what that took.
+    Sync(disk::Plan),
 }
 
 /// The protocol revision of a load.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Era {
     /// 2026-07-28
     Modern,
@@ -38,9 +50,23 @@ pub(crate) enum Era {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
-    match Options::parse().role {
+async fn main() -> ExitCode {
+    match run(Options::parse().role).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // There is nowhere else to say that this failed.
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(role: Role) -> io::Result<()> {
+    match role {
         Role::Upstream { port } => upstream::serve(port).await,
         Role::Calls(plan) => calls::run(plan).await,
+        Role::Sessions(plan) => sessions::run(plan).await,
+        Role::Abandon(plan) => sessions::abandon(plan).await,
+        Role::Sync(plan) => disk::run(&plan),
     }
 }

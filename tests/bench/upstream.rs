@@ -1,100 +1,193 @@
-//! An upstream that costs as little as it can: each answer is a literal with the id put in.
+//! An upstream that costs as little as it can: each answer is made once, and gets the id put in.
 
-use std::convert::Infallible;
-use std::error::Error;
+use std::io::{Result, Write as _};
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::net::TcpListener;
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep_until};
 
-/// 200 bytes, `result` of a legacy call.
-const CALLED: &str = r#"{"content":[{"type":"text","text":"the quick brown fox jumps over the lazy dog, the quick brown fox jumps over the lazy dog, the quick brown fox jumps over the lazy dog, and then it sleeps well"}]}"#;
-const CALLED_MODERN: &str = r#"{"resultType":"complete","content":[{"type":"text","text":"the quick brown fox jumps over the lazy dog, the quick brown fox jumps over the lazy dog, the quick brown fox jumps over the lazy"}]}"#;
-const INITIALIZED: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}}"#;
-const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":60000,"cacheScope":"public"}"#;
-const LISTED: &str = r#"{"resultType":"complete","ttlMs":60000,"cacheScope":"public","tools":[{"name":"echo","description":"answers with text","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}},"annotations":{"readOnlyHint":true}}]}"#;
+use crate::Era;
+use crate::tools::{EVENTS, Tool, now};
+use crate::wire::Wire;
+
+const INITIALIZED: &str = r#""protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}"#;
+const DISCOVERED: &str = r#""resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":60000,"cacheScope":"public""#;
+const LISTED: &str = r#""resultType":"complete","ttlMs":60000,"cacheScope":"public","#;
+const EMPTY: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+const ACCEPTED: &str = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
+const BAD: &str = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
+const STREAM: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+/// Between two events of the tool that paces them.
+const PACE: Duration = Duration::from_millis(5);
 
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     method: &'a str,
+    #[serde(borrow)]
+    params: Option<Params<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Params<'a> {
+    name: Option<&'a str>,
+    #[serde(borrow, rename = "_meta")]
+    meta: Option<Meta<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Meta<'a> {
+    #[serde(borrow, rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
 }
 
 /// Serves on 127.0.0.1 until the process is ended.
-pub(crate) async fn serve(port: u16) -> Result<(), Box<dyn Error + Send + Sync>> {
+pub(crate) async fn serve(port: u16) -> Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     loop {
         let (socket, _) = listener.accept().await?;
-        socket.set_nodelay(true)?;
+        let wire = Wire::new(socket)?;
         tokio::spawn(async move {
             // A connection that its client closed is no fault.
-            let _ = http1::Builder::new()
-                .serve_connection(TokioIo::new(socket), service_fn(respond))
-                .await;
+            let _ = converse(wire).await;
         });
     }
 }
 
-async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-    if request.method() != Method::POST {
-        return Ok(empty(StatusCode::METHOD_NOT_ALLOWED));
-    }
-    let modern = request.headers().contains_key("mcp-method");
-    let Ok(body) = request.into_body().collect().await else {
-        return Ok(empty(StatusCode::BAD_REQUEST));
-    };
-    let body = body.to_bytes();
-    let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(&body) else {
-        return Ok(empty(StatusCode::BAD_REQUEST));
-    };
-    let Some(id) = envelope.id else {
-        return Ok(empty(StatusCode::ACCEPTED));
-    };
-    Ok(match (envelope.method, modern) {
-        ("tools/call", true) => result(id, CALLED_MODERN),
-        ("tools/call", false) => result(id, CALLED),
-        ("tools/list", _) => result(id, LISTED),
-        ("server/discover", true) => result(id, DISCOVERED),
-        ("ping", false) => result(id, "{}"),
-        ("initialize", false) => {
-            let mut response = result(id, INITIALIZED);
-            response
-                .headers_mut()
-                .insert("mcp-session-id", HeaderValue::from_static("bench"));
-            response
+async fn converse(mut wire: Wire) -> Result<()> {
+    let mut text = Vec::new();
+    let mut out = Vec::new();
+    while let Some(head) = wire.head().await? {
+        text.clear();
+        out.clear();
+        let mut body = head.body();
+        while wire.piece(&mut body, &mut text).await? {}
+        if head.starts_with("GET ") {
+            // The stream of what a server says unasked; this one has nothing to say.
+            wire.write(STREAM.as_bytes()).await?;
+            return wire.closed().await;
         }
-        _ => empty(StatusCode::BAD_REQUEST),
-    })
+        if head.starts_with("DELETE ") {
+            wire.write(EMPTY.as_bytes()).await?;
+            continue;
+        }
+        let era = match head.field("mcp-method") {
+            Some(_) => Era::Modern,
+            None => Era::Legacy,
+        };
+        answer(&mut wire, era, &text, &mut out).await?;
+    }
+    Ok(())
 }
 
-fn result(id: &RawValue, result: &str) -> Response<Full<Bytes>> {
-    let body = [
-        r#"{"jsonrpc":"2.0","id":"#,
-        id.get(),
-        r#","result":"#,
-        result,
-        "}",
-    ]
-    .concat();
-    let mut response = Response::new(Full::from(body));
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+async fn answer(wire: &mut Wire, era: Era, text: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(text) else {
+        return wire.write(BAD.as_bytes()).await;
+    };
+    let Some(id) = envelope.id.map(RawValue::get) else {
+        return wire.write(ACCEPTED.as_bytes()).await;
+    };
+    match (envelope.method, envelope.params) {
+        ("tools/call", Some(params)) => {
+            let tool = Tool::ALL
+                .into_iter()
+                .find(|tool| params.name == Some(tool.name()));
+            let Some(tool) = tool else {
+                return wire.write(BAD.as_bytes()).await;
+            };
+            let token = params.meta.and_then(|meta| meta.progress_token);
+            return call(
+                wire,
+                out,
+                tool,
+                era,
+                id,
+                token.map_or("null", RawValue::get),
+            )
+            .await;
+        }
+        ("tools/list", _) => whole(out, id, "", [LISTED, &list()]),
+        ("server/discover", _) => whole(out, id, "", ["", DISCOVERED]),
+        ("initialize", _) => whole(out, id, "mcp-session-id: bench\r\n", ["", INITIALIZED]),
+        _ => out.extend_from_slice(BAD.as_bytes()),
+    }
+    wire.write(out).await
 }
 
-fn empty(status: StatusCode) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::default());
-    *response.status_mut() = status;
-    response
+async fn call(
+    wire: &mut Wire,
+    out: &mut Vec<u8>,
+    tool: Tool,
+    era: Era,
+    id: &str,
+    token: &str,
+) -> Result<()> {
+    if tool.events() == 0 {
+        whole(out, id, "", [Tool::prefix(era), tool.content()]);
+        return wire.write(out).await;
+    }
+    out.extend_from_slice(STREAM.as_bytes());
+    let mut due = Instant::now();
+    for number in 1..=EVENTS {
+        if tool == Tool::Paced {
+            due += PACE;
+            sleep_until(due).await;
+        }
+        chunk(out, &progress(token, number));
+        if tool == Tool::Burst {
+            continue;
+        }
+        wire.write(out).await?;
+        out.clear();
+        if tool == Tool::Endless {
+            return wire.closed().await;
+        }
+        yield_now().await;
+    }
+    let (prefix, content) = (Tool::prefix(era), tool.content());
+    let result = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{{prefix}{content}}}}}"#);
+    chunk(out, &result);
+    out.extend_from_slice(b"0\r\n\r\n");
+    wire.write(out).await
+}
+
+/// A JSON response with a result of two pieces. Writing to memory cannot fail.
+fn whole(out: &mut Vec<u8>, id: &str, fields: &str, [prefix, rest]: [&str; 2]) {
+    const FRAME: usize = r#"{"jsonrpc":"2.0","id":,"result":{}}"#.len();
+    let size = FRAME + id.len() + prefix.len() + rest.len();
+    let _ = write!(
+        out,
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n{fields}content-length: {size}\r\n\r\n\
+         {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{{prefix}{rest}}}}}"
+    );
+}
+
+/// An event in a chunk of its own.
+fn chunk(out: &mut Vec<u8>, json: &str) {
+    const FRAME: usize = "event: message\ndata: \n\n".len();
+    let size = FRAME + json.len();
+    let _ = write!(out, "{size:x}\r\nevent: message\ndata: {json}\n\n\r\n");
+}
+
+fn progress(token: &str, number: usize) -> String {
+    let now = now();
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{number},"total":{EVENTS},"message":"{now}"}}}}"#
+    )
+}
+
+fn list() -> String {
+    let tools = Tool::ALL.map(|tool| {
+        let (name, reads) = (tool.name(), tool != Tool::Effect);
+        format!(
+            r#"{{"name":"{name}","description":"answers with text","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string"}}}}}},"annotations":{{"readOnlyHint":{reads}}}}}"#
+        )
+    });
+    format!(r#""tools":[{}]"#, tools.join(","))
 }

@@ -4,34 +4,67 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import subprocess
 import tempfile
+import time
+import typing
 
 from harness.process import TARGET, answers_200, free_port, running, wait_until
 
 PROGRAM = TARGET / "release" / "tollgate"
 
 
+class Started(typing.NamedTuple):
+    """A Tollgate that was started: when, its ports on 127.0.0.1, its process and its log."""
+
+    begun: float
+    agents: int
+    ops: int
+    process: subprocess.Popen
+    log: pathlib.Path
+
+    def url(self, name):
+        """Where clients find a server."""
+        return f"http://127.0.0.1:{self.agents}/mcp/{name}"
+
+
 @contextlib.contextmanager
-def tollgate(servers, keys=(), prefix=(), relay=()):
+def tollgate(servers, keys=(), prefix=(), relay=(), effects=()):
     """Runs `tollgate serve` in front of `servers`, a dict of name and port on 127.0.0.1.
 
     Callers are one local user, or an agent for each of `keys` (`tg_…`). `prefix` goes before the command.
-    `relay` names what the servers may ask of their clients, as a server's file does under `[relay]`.
-    Gives `url(name)`, where clients find the server, and the process.
+    `relay` names what the servers may ask of their clients, as a server's file does under `[relay]`; `effects` are
+    tools that do not only read. Gives `url(name)`, where clients find the server, and the process.
     """
+    with starting(servers, keys, prefix, relay, effects) as started:
+        ready = f"http://127.0.0.1:{started.ops}/readyz"
+        wait_until(lambda: answers_200(ready), started.process, started.log)
+        yield started.url, started.process
+
+
+@contextlib.contextmanager
+def starting(servers, keys=(), prefix=(), relay=(), effects=()):
+    """As `tollgate`, without waiting until it is ready; gives what was Started."""
     with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
         home = pathlib.Path(folder)
         agents, ops = free_port(), free_port()
-        policy = write_policy(home, servers, keys, relay, agents, ops)
+        policy = write_policy(home, servers, keys, server_tables(relay, effects), agents, ops)
         log = home / "tollgate.log"
         command = [*prefix, PROGRAM, "serve", "--policy", policy]
         environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+        begun = time.monotonic()
         with running(command, log, env=environment) as process:
-            wait_until(lambda: answers_200(f"http://127.0.0.1:{ops}/readyz"), process, log)
-            yield (lambda name: f"http://127.0.0.1:{agents}/mcp/{name}"), process
+            yield Started(begun, agents, ops, process, log)
 
 
-def write_policy(home, servers, keys, relay, agents, ops):
+def server_tables(relay, effects):
+    """The tables of a server's file."""
+    relayed = "".join(f"{name} = true\n" for name in relay)
+    tools = "".join(f'\n[tools.{name}]\napproval = "never"\n' for name in effects)
+    return (f"\n[relay]\n{relayed}" if relay else "") + tools
+
+
+def write_policy(home, servers, keys, tables, agents, ops):
     """Writes a policy folder that lets everyone call every tool of `servers`."""
     policy, state = home / "policy", home / "state"
     for folder in (policy, policy / "servers", state):
@@ -52,12 +85,11 @@ ops = "127.0.0.1:{ops}"
     )
     if keys:
         write(policy / "keys.toml", "\n".join(key_entry(*item) for item in enumerate(keys)))
-    relayed = "".join(f"{name} = true\n" for name in relay)
     for name, port in servers.items():
         server = f'kind = "mcp"\nurl = "http://127.0.0.1:{port}/mcp"\naccess = "everyone"\nread_only = ["*"]\n'
         write(
             policy / "servers" / f"{name}.toml",
-            server + (f"\n[relay]\n{relayed}" if relay else ""),
+            server + tables,
         )
     grants = [
         f'[[private]]\nhost = "127.0.0.1"\nport = {port}\nfor = ["server:{name}"]\n'

@@ -2,6 +2,6 @@
 set -euo pipefail
 
 if [[ -n ${TESTS_LONG:-} ]]; then
-    exec tests/bench/run
+    exec tests/bench/run --check
 fi
 exec tests/bench/run --short

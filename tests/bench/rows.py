@@ -1,0 +1,154 @@
+"""The rows: loads that are repeated, direct, through nginx and through Tollgate, in rounds."""
+
+import contextlib
+import dataclasses
+import statistics
+
+from rig import LoadFailed
+
+ERAS = ["legacy", "modern"]
+ALL = ("direct", "nginx", "tollgate")
+STREAMS = ("burst", "steps", "paced")
+# The row and the target of the disk's own figure.
+SYNC = ("fdatasync", "disk", "p50_us")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """Calls of one tool on so many connections; the tools are those of tools.rs."""
+
+    tool: str
+    era: str
+    connections: int
+    one_core: bool = False
+    targets: tuple = ALL
+
+    @property
+    def name(self):
+        return f"{self.tool} {self.era} {self.connections}" + (" one-core" if self.one_core else "")
+
+
+def effect(connections):
+    # What it adds is seen beside the same call without an effect; nginx has no such thing.
+    return Row("effect", "legacy", connections, targets=("tollgate",))
+
+
+FULL = [
+    *(Row("small", era, 1, one_core=True) for era in ERAS),
+    *(Row("small", era, 1) for era in ERAS),
+    effect(1),
+    *(Row("small", era, 64) for era in ERAS),
+    effect(64),
+    *(Row("small", era, 512) for era in ERAS),
+    *(Row(tool, era, count) for tool in ("large", "burst", "steps") for count in (1, 64, 512) for era in ERAS),
+    *(Row("paced", era, 8) for era in ERAS),
+]
+SHORT = [
+    Row("small", "legacy", 1, one_core=True),
+    Row("small", "legacy", 1),
+    effect(1),
+    *(Row("small", era, 64) for era in ERAS),
+    effect(64),
+    Row("small", "legacy", 512),
+    *(Row(tool, "legacy", 64) for tool in ("large", "burst", "steps")),
+    Row("paced", "legacy", 8),
+]
+
+
+class Table:
+    """What the rows measured, by row, target and round."""
+
+    def __init__(self, rig, seconds):
+        self.rig = rig
+        self.seconds = seconds
+        self.results = {}
+        self.syncs = {}
+        self.passed = self.failed = 0
+
+    def measure(self, rows, rounds):
+        """Runs `rows` so many times. Each round has a Tollgate of its own, so that its records do not pile up."""
+        for number in range(1, rounds + 1):
+            with self.rig.tollgate() as tollgate:
+                for row in rows:
+                    if row == effect(1):
+                        self._effect(row, tollgate, number)
+                    else:
+                        for name in row.targets:
+                            self._load(row, name, tollgate, number)
+                    print(f"round {number}/{rounds}  {self._line(row, number)}", flush=True)
+
+    def _effect(self, row, tollgate, number):
+        """Asks the disk itself before and after; what it took while somebody else used it says nothing."""
+        before = self.rig.sync(self.seconds / 2)
+        self._load(row, "tollgate", tollgate, number)
+        after = self.rig.sync(self.seconds / 2)
+        self.syncs[number] = min(before, after, key=lambda sync: sync["p50_us"])
+
+    def _load(self, row, name, tollgate, number):
+        target = self._target(row, name, tollgate)
+        words = ["--era", row.era, "--tool", row.tool, "--connections", row.connections, "--seconds", self.seconds]
+        if target.processes:
+            words += ["--watch", ",".join(map(str, target.processes))]
+        try:
+            with self.rig.on_end_core(target) if row.one_core else contextlib.nullcontext():
+                result = self.rig.load("calls", target, *words)
+        except LoadFailed as fault:
+            print(f"{row.name}, {name}: {fault}", flush=True)
+            self.failed += 1
+            return
+        self.passed += 1
+        self.results.setdefault((row, name), {})[number] = result
+
+    def _target(self, row, name, tollgate):
+        if name == "tollgate":
+            return tollgate
+        if name == "direct":
+            return self.rig.direct
+        return self.rig.nginx_streaming if row.tool in STREAMS else self.rig.nginx
+
+    def _line(self, row, number):
+        seen = ((name, self.results.get((row, name), {}).get(number)) for name in row.targets)
+        return f"{row.name:<24}" + "  ".join(f"{name} p50 {got['p50_us']:.0f} us" for name, got in seen if got)
+
+    def median(self, row, name, key):
+        """The median over the rounds; None where there is none."""
+        return self.combine([(row, name, key)], lambda value: value)
+
+    def combine(self, wanted, function):
+        """The median over the rounds of what `function` makes of the figures of each, given as row, target and key."""
+        rounds = [self._rounds(row, name) for row, name, _ in wanted]
+        common = set.intersection(*map(set, rounds))
+        values = ([got[number][key] for got, (*_, key) in zip(rounds, wanted)] for number in sorted(common))
+        made = [function(*row) for row in values if None not in row]
+        return statistics.median(made) if made else None
+
+    def _rounds(self, row, name):
+        return self.syncs if (row, name) == SYNC[:2] else self.results.get((row, name), {})
+
+    def print(self):
+        """Prints the medians."""
+        if not self.results:
+            return
+        heads = ["p50 us", "p99 us", "calls/s", "cpu us", "x nginx", "RSS MiB", "RssAnon", "lag p50", "lag p99"]
+        print(f"\n{'row':<24}{'target':<10}" + "".join(f"{head:>10}" for head in heads))
+        for row, name in self.results:
+            print(f"{row.name:<24}{name:<10}" + "".join(f"{cell:>10}" for cell in self._cells(row, name)))
+        if self.syncs:
+            print(f"fdatasync of a line on the disk of the records: p50 {self.median(*SYNC):.0f} us")
+
+    def _cells(self, row, name):
+        watched = name != "direct"
+        ratio = self.combine([(row, name, "cpu_us"), (row, "nginx", "cpu_us")], lambda ours, peer: ours / peer)
+        yield shown(self.median(row, name, "p50_us"), 0)
+        yield shown(self.median(row, name, "p99_us"), 0)
+        yield shown(self.median(row, name, "per_second"), 0)
+        yield shown(self.median(row, name, "cpu_us") if watched else None, 1)
+        yield shown(ratio if name == "tollgate" else None, 2)
+        for key in ("rss_kib", "anonymous_kib"):
+            yield shown(self.median(row, name, key) / 1024 if watched else None, 1)
+        for key in ("lag_p50_us", "lag_p99_us"):
+            yield shown(self.median(row, name, key), 0)
+
+
+def shown(value, digits):
+    return "-" if value is None else f"{value:.{digits}f}"

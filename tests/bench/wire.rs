@@ -1,0 +1,168 @@
+//! HTTP/1.1 as far as both ends of the benchmark need it, and as cheap as it gets: the two share a
+//! core, and must not be what limits the proxy on the other.
+
+use std::io::{Error, Result};
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use memchr::memmem;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// Bytes that a read has room for at least.
+const ROOM: usize = 16 * 1024;
+
+/// One end of a connection.
+pub(crate) struct Wire {
+    socket: TcpStream,
+    buffer: BytesMut,
+}
+
+impl Wire {
+    pub(crate) fn new(socket: TcpStream) -> Result<Self> {
+        socket.set_nodelay(true)?;
+        Ok(Self {
+            socket,
+            buffer: BytesMut::new(),
+        })
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the load comes from outside the product"
+    )]
+    pub(crate) async fn connect(port: u16) -> Result<Self> {
+        Self::new(TcpStream::connect(("127.0.0.1", port)).await?)
+    }
+
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.socket.write_all(bytes).await
+    }
+
+    /// The next head; `None` where the peer closed instead.
+    pub(crate) async fn head(&mut self) -> Result<Option<Head>> {
+        loop {
+            if let Some(end) = memmem::find(&self.buffer, b"\r\n\r\n") {
+                let bytes = self.buffer.split_to(end + 4).freeze();
+                return Ok(Some(Head(bytes)));
+            }
+            if self.fill().await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Appends the next piece of `body` to `out`; false at the body's end.
+    pub(crate) async fn piece(&mut self, body: &mut Body, out: &mut Vec<u8>) -> Result<bool> {
+        match body {
+            Body::Sized(0) => return Ok(false),
+            Body::Sized(left) => {
+                if self.buffer.is_empty() {
+                    self.need(1).await?;
+                }
+                let now = self.buffer.len().min(*left);
+                self.take(now, out);
+                *left -= now;
+            }
+            Body::Chunked => {
+                let line = loop {
+                    match memmem::find(&self.buffer, b"\r\n") {
+                        Some(line) => break line,
+                        None => self.need(self.buffer.len() + 1).await?,
+                    }
+                };
+                let size = chunk_size(&self.buffer[..line])?;
+                self.need(line + 2 + size + 2).await?;
+                self.buffer.advance(line + 2);
+                self.take(size, out);
+                self.buffer.advance(2);
+                if size == 0 {
+                    *body = Body::Sized(0);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns when the peer has closed; what it says until then is not looked at.
+    pub(crate) async fn closed(&mut self) -> Result<()> {
+        while self.fill().await? > 0 {
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, size: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.buffer[..size]);
+        self.buffer.advance(size);
+    }
+
+    async fn need(&mut self, size: usize) -> Result<()> {
+        while self.buffer.len() < size {
+            self.buffer.reserve(size - self.buffer.len());
+            if self.fill().await? == 0 {
+                return Err(Error::other("the connection ended within a body"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn fill(&mut self) -> Result<usize> {
+        self.buffer.reserve(ROOM);
+        self.socket.read_buf(&mut self.buffer).await
+    }
+}
+
+fn chunk_size(line: &[u8]) -> Result<usize> {
+    let size = std::str::from_utf8(line).ok();
+    size.and_then(|size| usize::from_str_radix(size, 16).ok())
+        .ok_or_else(|| Error::other("a chunk begins without its size"))
+}
+
+/// How the rest of a body is framed.
+pub(crate) enum Body {
+    /// So many bytes are left.
+    Sized(usize),
+    Chunked,
+}
+
+/// The start line and the fields of a message.
+pub(crate) struct Head(Bytes);
+
+impl Head {
+    pub(crate) fn starts_with(&self, start: &str) -> bool {
+        self.0.starts_with(start.as_bytes())
+    }
+
+    /// The status line or request line.
+    pub(crate) fn start_line(&self) -> String {
+        let line = self.0.split(|byte| *byte == b'\r').next();
+        String::from_utf8_lossy(line.unwrap_or_default()).into_owned()
+    }
+
+    /// The value of the field of this name.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        let mut rest = &self.0[..];
+        while let Some(line) = memchr::memchr(b'\n', rest) {
+            rest = &rest[line + 1..];
+            if let Some((found, after)) = rest.split_at_checked(name.len())
+                && found.eq_ignore_ascii_case(name.as_bytes())
+                && after.first() == Some(&b':')
+            {
+                let value = after[1..].split(|byte| *byte == b'\r').next()?;
+                return std::str::from_utf8(value).ok().map(str::trim);
+            }
+        }
+        None
+    }
+
+    pub(crate) fn body(&self) -> Body {
+        if let Some(size) = self.field("content-length") {
+            return Body::Sized(size.parse().unwrap_or_default());
+        }
+        match self.field("transfer-encoding") {
+            Some(_) => Body::Chunked,
+            None => Body::Sized(0),
+        }
+    }
+}
