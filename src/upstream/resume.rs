@@ -1,9 +1,10 @@
 //! Going on with an answer whose stream ended too soon (MCP 2025-11-25, transports, resumability): the server is asked
 //! for what is left of it; the request itself is never repeated.
 
-use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::HeaderValue;
 use tokio::time::sleep_until;
 
@@ -35,7 +36,7 @@ pub(super) struct Way {
     /// What broke the stream; the error of the call where it cannot be resumed.
     cause: Option<Error>,
     /// A return under way. It is kept here, so that nothing of it is lost where a wait for it is given up.
-    going: Option<Pin<Box<dyn Future<Output = Result<Body, Error>> + Send>>>,
+    going: Option<BoxFuture<'static, Result<Body, Error>>>,
 }
 
 impl Way {
