@@ -12,7 +12,7 @@ use crate::{
     upstream::Event,
 };
 
-/// A stream that can be gone on with.
+/// A stream that can be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     /// The one of what the server says unasked.

@@ -23,7 +23,7 @@ use crate::{
     upstream::Messages,
 };
 
-/// Opens the stream of what the server says unasked, or goes on with it after the server's event `last`.
+/// Opens the stream of what the server says unasked, or resumes it after the server's event `last`.
 pub(super) async fn listen(
     gateway: &Gateway,
     ask: &Ask,

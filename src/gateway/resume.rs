@@ -80,7 +80,7 @@ async fn find(
     let unknown = || {
         Refusal::new(
             Code::ResumeUnknown,
-            "`Last-Event-ID` names no stream of this session that can be gone on with",
+            "`Last-Event-ID` names no stream of this session that can be resumed",
         )
     };
     let (id, last) = place.ok_or_else(unknown)?;

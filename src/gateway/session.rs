@@ -57,7 +57,7 @@ pub(super) struct Session {
     pub(super) offer: Offer,
     /// What the server asks of the client.
     pub(super) questions: Questions,
-    /// What of it can be gone on with.
+    /// What of it can be resumed.
     pub(super) resumable: Resumable,
     subject: Arc<Subject>,
     server: Arc<Server>,

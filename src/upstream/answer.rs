@@ -22,7 +22,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The same, gone on with by `way` where it is a stream that ends too soon.
+    /// The same, resumed by `way` where it is a stream that ends too soon.
     pub(super) fn resumable(self, way: impl FnOnce() -> Way) -> Self {
         match self {
             Self::Stream(messages) => Self::Stream(Box::new(messages.by(way()))),

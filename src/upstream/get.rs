@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl Upstream {
-    /// Opens the stream of what the server says unasked, or goes on with it after the event `last`. `None` where it
+    /// Opens the stream of what the server says unasked, or resumes it after the event `last`. `None` where it
     /// offers none (405).
     pub async fn listen(
         &self,

@@ -41,7 +41,7 @@ pub enum Item {
 
 /// One event of a stream.
 pub struct Event {
-    /// Where the stream can be gone on from after it; always `None` in the modern era.
+    /// Where the stream can be resumed after it; always `None` in the modern era.
     pub id: Option<HeaderValue>,
     /// How long the server wants clients to wait before they come back, where it says something new.
     pub retry: Option<Duration>,
@@ -49,7 +49,7 @@ pub struct Event {
     pub item: Option<Item>,
 }
 
-/// The messages of one stream, in order. In a session, a stream that ends before its answer is gone on with.
+/// The messages of one stream, in order. In a session, a stream that ends before its answer is resumed.
 pub struct Messages {
     permit: Permit,
     /// `None` while what is left of the stream is fetched.
@@ -86,7 +86,7 @@ impl Messages {
         }
     }
 
-    /// The same, gone on with by `way` if it ends before the answer.
+    /// The same, resumed by `way` if it ends before the answer.
     pub(super) fn by(self, way: Way) -> Self {
         Self {
             named: true,
@@ -110,7 +110,7 @@ impl Messages {
         }
     }
 
-    /// When the call ends whose answer can be gone on with; `None` where it cannot.
+    /// When the call ends whose answer can be resumed; `None` where it cannot.
     pub fn resumable_until(&self) -> Option<Deadline> {
         self.way.as_ref().map(|way| way.deadline())
     }
@@ -145,7 +145,7 @@ impl Messages {
         Ok(true)
     }
 
-    /// The stream ended before the answer: goes on with it where there is a way.
+    /// The stream ended before the answer: resumes it where there is a way.
     fn broke(&mut self, cause: Error) -> Result<(), Error> {
         let Some(way) = &mut self.way else {
             return Err(cause);

@@ -30,7 +30,7 @@ const ANSWERED: usize = 16;
 /// How long a stream may take to give its call up to another.
 const HAND_OVER: Duration = Duration::from_secs(1);
 
-/// What of one session can be gone on with.
+/// What of one session can be resumed.
 #[derive(Default)]
 pub(in crate::gateway) struct Resumable(Mutex<Calls>);
 

@@ -1,4 +1,4 @@
-//! Streams of sessions that end before their answer: Tollgate goes on with the server's, and clients with Tollgate's.
+//! Streams of sessions that end before their answer: Tollgate resumes the server's, and clients Tollgate's.
 
 mod clients;
 
@@ -121,7 +121,7 @@ async fn a_server_that_closes_its_stream_is_asked_for_the_rest() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_is_gone_on_with() {
+async fn a_connection_that_breaks_is_resumed() {
     let first = vec![
         sound::stream(),
         sound::chunk("id: s-0\ndata:\n\nid: s-1\ndata: cut o"),
@@ -135,9 +135,9 @@ async fn a_connection_that_breaks_is_gone_on_with() {
     stop(gate).await;
 }
 
-/// Answers that are looked at whole are gone on with as well.
+/// Answers that are looked at whole are resumed as well.
 #[tokio::test]
-async fn a_list_is_gone_on_with() {
+async fn a_list_is_resumed() {
     let id = Arc::new(AtomicU64::default());
     let script = move |seen: &Seen| match seen.method() {
         "tools/list" => {

@@ -243,7 +243,7 @@ async fn calls_that_wait_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_listening_stream_is_gone_on_with() {
+async fn a_listening_stream_is_resumed() {
     const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
     let script = |seen: &Seen| {
         (seen.method() == "GET").then(|| {
@@ -265,7 +265,7 @@ async fn a_listening_stream_is_gone_on_with() {
     stop(gate).await;
 }
 
-/// A call is gone on with beside the one listening stream.
+/// A call is resumed beside the one listening stream.
 #[tokio::test]
 async fn coming_back_takes_no_listening_place() {
     let gone = Latch::new();
