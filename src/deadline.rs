@@ -1,11 +1,15 @@
-//! Owns: how long a call may take: one end for the whole, bounds for its phases.
+//! Owns: how long a call may take: one end for the whole, bounds for its phases; and the alarm that tells of an end.
 //! Imports: no room.
 //! Never: extends an end that was set.
 //! Fails as: nothing; the room that waits names what it waited for.
 
-use std::time::Duration;
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 /// The longest any tool or OAuth leg may take, whatever a file says (requirement E3).
 pub const CEILING: Duration = Duration::from_secs(120);
@@ -41,9 +45,74 @@ impl Deadline {
     }
 }
 
+/// Tells when an end has come, and is cheap to put off: its timer is only ever moved to an earlier end, and a later one is
+/// found when it fires. Ends that never come, which are nearly all, cost no timer then.
+#[derive(Debug, Default)]
+pub struct Alarm {
+    end: Option<Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Alarm {
+    /// Waits for `end` from now on; `None` waits for nothing.
+    pub fn set(&mut self, end: Option<Instant>) {
+        self.end = end;
+    }
+
+    /// Ready once the end has come.
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(end) = self.end else {
+            return Poll::Pending;
+        };
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(end)));
+        if end < timer.deadline() {
+            timer.as_mut().reset(end);
+        }
+        while timer.as_mut().poll(context).is_ready() {
+            if Instant::now() >= end {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(end);
+        }
+        Poll::Pending
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_alarm_goes_off_at_the_end_that_was_set_last() {
+        let begin = Instant::now();
+        let after = |seconds| Some(begin + Duration::from_secs(seconds));
+        let mut alarm = Alarm::default();
+        let mut rings = async |end| {
+            alarm.set(end);
+            let patience = Duration::from_secs(60);
+            let rang = tokio::time::timeout(patience, poll_fn(|context| alarm.poll(context))).await;
+            rang.ok().map(|()| begin.elapsed().as_secs())
+        };
+        assert_eq!(rings(after(5)).await, Some(5));
+        assert_eq!(rings(after(30)).await, Some(30), "put off");
+        assert_eq!(rings(after(30)).await, Some(30), "over already");
+        assert_eq!(rings(None).await, None);
+        assert_eq!(rings(after(100)).await, Some(100));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_alarm_is_moved_to_an_earlier_end() {
+        let begin = Instant::now();
+        let mut alarm = Alarm::default();
+        for (end, waited) in [(50, 1), (40, 2), (3, 3)] {
+            alarm.set(Some(begin + Duration::from_secs(end)));
+            let patience = begin + Duration::from_secs(waited);
+            let rang = tokio::time::timeout_at(patience, poll_fn(|context| alarm.poll(context)));
+            assert_eq!(rang.await.is_ok(), end == 3);
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_phase_never_outlives_the_call() {

@@ -61,7 +61,7 @@ use crate::{
 /// The pipeline of one worker; cheap to clone.
 #[derive(Clone)]
 pub struct Gateway {
-    upstream: Upstream,
+    upstream: Arc<Upstream>,
     shared: Arc<Shared>,
 }
 
@@ -143,7 +143,10 @@ pub struct Ask {
 impl Gateway {
     /// The pipeline over `upstream`.
     pub fn new(upstream: Upstream, shared: Arc<Shared>) -> Self {
-        Self { upstream, shared }
+        Self {
+            upstream: Arc::new(upstream),
+            shared,
+        }
     }
 
     /// Ends sessions that have long been idle, and tells their servers where `policy`, the one that holds, allows it.

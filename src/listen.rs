@@ -9,6 +9,7 @@ mod answer;
 mod body;
 mod connection;
 mod error;
+mod gate;
 mod limits;
 mod ops;
 mod origin;

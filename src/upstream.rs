@@ -254,3 +254,6 @@ impl Upstream {
 
 /// How Tollgate names itself to tool servers.
 const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
+
+/// Room for the header fields of a request: the map is not made anew as they are added, down to `Content-Length`.
+const HEADERS: usize = 12;

@@ -262,7 +262,9 @@ impl Rules {
     /// The floor under every setting: metadata services and the Kubernetes API server, in every form that leads there.
     fn check_floor(&self, case: &Case<'_>, address: IpAddr, meant: IpAddr) -> Result<(), Blocked> {
         self.check_floor_form(case, address, address)?;
-        self.check_floor_form(case, address, meant)?;
+        if meant != address {
+            self.check_floor_form(case, address, meant)?;
+        }
         if let IpAddr::V6(v6) = address {
             for v4 in embedded(v6) {
                 self.check_floor_form(case, address, v4.into())?;

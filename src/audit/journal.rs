@@ -1,6 +1,7 @@
 //! The journal: a bounded queue, one writer thread, group commit.
 
 use std::{
+    borrow::Borrow,
     marker::PhantomData,
     path::PathBuf,
     sync::Arc,
@@ -206,8 +207,8 @@ impl Journal {
     }
 
     /// Queues the record of a read, or of a refusal; it reaches the disk with the next group. Never blocks.
-    pub fn queue(&self, record: Record) -> Result<Recorded<Verdict>, Unavailable> {
-        self.submit(&record, None)?;
+    pub fn queue(&self, record: impl Borrow<Record>) -> Result<Recorded<Verdict>, Unavailable> {
+        self.submit(record.borrow(), None)?;
         Ok(Recorded(PhantomData))
     }
 
@@ -221,7 +222,7 @@ impl Journal {
 
     /// Queues the record of a read like [`Journal::queue`]; under `on_failure = "reads"` the reply may go out even where
     /// the record is lost, which is counted.
-    pub fn read(&self, record: Record) -> Result<Recorded<Verdict>, Unavailable> {
+    pub fn read(&self, record: impl Borrow<Record>) -> Result<Recorded<Verdict>, Unavailable> {
         match (self.queue(record), self.0.on_failure) {
             (Err(_), OnFailure::Reads) => {
                 self.0.lost.inc();

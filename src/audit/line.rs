@@ -5,6 +5,7 @@
 
 use std::{
     io::Write,
+    net::IpAddr,
     time::{Duration, SystemTime},
 };
 
@@ -28,6 +29,13 @@ const GROUPS: usize = 64;
 /// The length of `{"id":"…"`, after which the chain sets `seq`.
 pub(super) const ID_END: usize = r#"{"id":""#.len() + Hyphenated::LENGTH + 1;
 
+/// A key as it stands between the member before it and its value.
+macro_rules! key {
+    ($name:literal) => {
+        Key(concat!(",\"", $name, "\":"))
+    };
+}
+
 /// Everything of the line but `seq`, `prev`, `hash` and the closing brace.
 pub(super) fn body(record: &Record) -> Vec<u8> {
     let mut out = Vec::with_capacity(TYPICAL);
@@ -36,39 +44,39 @@ pub(super) fn body(record: &Record) -> Vec<u8> {
         out: &mut out,
         first: true,
     };
-    line.uuid("id", record.id);
-    line.time("time", record.time);
-    line.word("kind", record.kind.as_str());
-    line.word("phase", record.phase.as_str());
+    line.uuid(key!("id"), record.id);
+    line.time(key!("time"), record.time);
+    line.word(key!("kind"), record.kind.as_str());
+    line.word(key!("phase"), record.phase.as_str());
     if let Some(outcome) = record.outcome {
-        line.word("outcome", outcome.as_str());
+        line.word(key!("outcome"), outcome.as_str());
     }
     if let Some(code) = record.code {
-        line.word("code", code.as_str());
+        line.word(key!("code"), code.as_str());
     }
     if let Some(subject) = &record.subject {
         who(&mut line, subject);
     }
-    line.maybe("server", record.server.as_deref());
-    line.maybe("method", record.method.as_deref());
-    line.maybe("tool", record.tool.as_deref());
+    line.maybe(key!("server"), record.server.as_deref());
+    line.maybe(key!("method"), record.method.as_deref());
+    line.maybe(key!("tool"), record.tool.as_deref());
     line.texts(
-        "rules",
+        key!("rules"),
         record.rules.iter().map(|rule| &**rule),
         ENTRIES,
         TEXT,
     );
     if let Some(generation) = record.generation {
-        line.number("generation", generation);
+        line.number(key!("generation"), generation);
     }
     if let Some(target) = &record.target {
-        line.object("target", |inner| place(inner, target));
+        line.object(key!("target"), |inner| place(inner, target));
     }
     if record.args_bytes.is_some() || !record.args_keys.is_empty() {
-        line.object("args", |args| {
-            args.count("bytes", record.args_bytes);
+        line.object(key!("args"), |args| {
+            args.count(key!("bytes"), record.args_bytes);
             args.texts(
-                "keys",
+                key!("keys"),
                 record.args_keys.iter().map(|key| &**key),
                 ENTRIES,
                 KEY,
@@ -76,54 +84,77 @@ pub(super) fn body(record: &Record) -> Vec<u8> {
         });
     }
     if record.result_bytes.is_some() || record.result_is_error.is_some() {
-        line.object("result", |result| {
-            result.count("bytes", record.result_bytes);
+        line.object(key!("result"), |result| {
+            result.count(key!("bytes"), record.result_bytes);
             if let Some(is_error) = record.result_is_error {
-                result.flag("is_error", is_error);
+                result.flag(key!("is_error"), is_error);
             }
         });
     }
     if record.took.is_some() || record.took_upstream.is_some() {
-        line.object("ms", |ms| {
-            ms.millis("total", record.took);
-            ms.millis("upstream", record.took_upstream);
+        line.object(key!("ms"), |ms| {
+            ms.millis(key!("total"), record.took);
+            ms.millis(key!("upstream"), record.took_upstream);
         });
     }
     if let Some(request) = record.request_id {
-        line.uuid("request_id", request);
+        line.uuid(key!("request_id"), request);
     }
     out
 }
 
 fn who(line: &mut Fields<'_>, subject: &Subject) {
-    line.text("tenant", &subject.tenant, TEXT);
-    line.text("agent", &subject.agent, TEXT);
-    line.text("user", &subject.user, TEXT);
+    line.text(key!("tenant"), &subject.tenant, TEXT);
+    line.text(key!("agent"), &subject.agent, TEXT);
+    line.text(key!("user"), &subject.user, TEXT);
     line.texts(
-        "groups",
+        key!("groups"),
         subject.groups.iter().map(|group| &**group),
         GROUPS,
         TEXT,
     );
-    line.maybe("conversation", subject.conversation.as_deref());
-    line.maybe("turn", subject.turn.as_deref());
-    line.maybe("acting", subject.acting.as_deref());
+    line.maybe(key!("conversation"), subject.conversation.as_deref());
+    line.maybe(key!("turn"), subject.turn.as_deref());
+    line.maybe(key!("acting"), subject.acting.as_deref());
 }
 
 fn place(line: &mut Fields<'_>, target: &RecordTarget) {
-    line.text("host", &target.host, TEXT);
-    line.number("port", target.port.into());
+    line.text(key!("host"), &target.host, TEXT);
+    line.number(key!("port"), target.port.into());
     if !target.addresses.is_empty() {
-        line.key("addresses");
+        line.key(key!("addresses"));
         line.out.push(b'[');
         for (index, address) in target.addresses.iter().take(ENTRIES).enumerate() {
-            let comma = if index == 0 { "" } else { "," };
-            write!(line.out, "{comma}\"{address}\"").expect("writing to memory does not fail");
+            if index > 0 {
+                line.out.push(b',');
+            }
+            line.out.push(b'"');
+            ip(line.out, *address);
+            line.out.push(b'"');
         }
         line.out.push(b']');
     }
-    line.flag("pinned", target.pinned);
+    line.flag(key!("pinned"), target.pinned);
 }
+
+/// The common form is written without the formatter, which takes longer than the rest of the target.
+fn ip(out: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(v4) => {
+            for (index, octet) in v4.octets().into_iter().enumerate() {
+                if index > 0 {
+                    out.push(b'.');
+                }
+                out.extend_from_slice(itoa::Buffer::new().format(octet).as_bytes());
+            }
+        }
+        IpAddr::V6(v6) => write!(out, "{v6}").expect("writing to memory does not fail"),
+    }
+}
+
+/// Made by `key!`.
+#[derive(Clone, Copy)]
+struct Key(&'static str);
 
 /// Writes the members of one object.
 struct Fields<'a> {
@@ -132,30 +163,25 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    fn key(&mut self, key: &'static str) {
-        if !self.first {
-            self.out.push(b',');
-        }
-        self.first = false;
-        self.out.push(b'"');
-        self.out.extend_from_slice(key.as_bytes());
-        self.out.extend_from_slice(b"\":");
+    fn key(&mut self, key: Key) {
+        let comma = usize::from(std::mem::take(&mut self.first));
+        self.out.extend_from_slice(&key.0.as_bytes()[comma..]);
     }
 
     /// A text of our own, which needs no escape.
-    fn word(&mut self, key: &'static str, word: &str) {
+    fn word(&mut self, key: Key, word: &str) {
         self.key(key);
         self.out.push(b'"');
         self.out.extend_from_slice(word.as_bytes());
         self.out.push(b'"');
     }
 
-    fn text(&mut self, key: &'static str, text: &str, limit: usize) {
+    fn text(&mut self, key: Key, text: &str, limit: usize) {
         self.key(key);
         quote(self.out, text, limit);
     }
 
-    fn maybe(&mut self, key: &'static str, text: Option<&str>) {
+    fn maybe(&mut self, key: Key, text: Option<&str>) {
         if let Some(text) = text {
             self.text(key, text, TEXT);
         }
@@ -163,7 +189,7 @@ impl Fields<'_> {
 
     fn texts<'t>(
         &mut self,
-        key: &'static str,
+        key: Key,
         texts: impl ExactSizeIterator<Item = &'t str>,
         entries: usize,
         limit: usize,
@@ -182,25 +208,25 @@ impl Fields<'_> {
         self.out.push(b']');
     }
 
-    fn number(&mut self, key: &'static str, number: u64) {
+    fn number(&mut self, key: Key, number: u64) {
         self.key(key);
         self.out
             .extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
     }
 
-    fn count(&mut self, key: &'static str, count: Option<usize>) {
+    fn count(&mut self, key: Key, count: Option<usize>) {
         if let Some(count) = count {
             self.number(key, count as u64);
         }
     }
 
-    fn flag(&mut self, key: &'static str, flag: bool) {
+    fn flag(&mut self, key: Key, flag: bool) {
         self.key(key);
         self.out
             .extend_from_slice(if flag { b"true" } else { b"false" });
     }
 
-    fn uuid(&mut self, key: &'static str, id: Uuid) {
+    fn uuid(&mut self, key: Key, id: Uuid) {
         self.word(
             key,
             id.hyphenated().encode_lower(&mut Uuid::encode_buffer()),
@@ -208,7 +234,7 @@ impl Fields<'_> {
     }
 
     /// RFC 3339 in UTC, to the µs; a time that RFC 3339 cannot say is written as the epoch.
-    fn time(&mut self, key: &'static str, time: SystemTime) {
+    fn time(&mut self, key: Key, time: SystemTime) {
         const MICROS: DateTimePrinter = DateTimePrinter::new().precision(Some(6));
         let time = Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
         self.key(key);
@@ -220,7 +246,7 @@ impl Fields<'_> {
     }
 
     /// Milliseconds with three decimals.
-    fn millis(&mut self, key: &'static str, took: Option<Duration>) {
+    fn millis(&mut self, key: Key, took: Option<Duration>) {
         if let Some(took) = took {
             let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
             self.number(key, micros / 1_000);
@@ -232,7 +258,7 @@ impl Fields<'_> {
         }
     }
 
-    fn object(&mut self, key: &'static str, members: impl FnOnce(&mut Fields<'_>)) {
+    fn object(&mut self, key: Key, members: impl FnOnce(&mut Fields<'_>)) {
         self.key(key);
         self.out.push(b'{');
         members(&mut Fields {

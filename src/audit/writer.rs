@@ -66,9 +66,10 @@ impl Writer {
         self.lines.clear();
         // A burst does not hold its memory for ever.
         self.lines.shrink_to(KEEP);
-        let bodies = group.bodies.strip_suffix(b"\n").unwrap_or_default();
-        for body in bodies.split(|byte| *byte == b'\n') {
-            head.seal(body, &mut self.lines);
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', &group.bodies) {
+            head.seal(&group.bodies[start..end], &mut self.lines);
+            start = end + 1;
         }
         self.output.append(self.head.seq + 1, &self.lines)?;
         self.syncs.inc();

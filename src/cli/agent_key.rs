@@ -119,17 +119,20 @@ struct Listed<'a> {
 
 impl<'a> Listed<'a> {
     fn new(entry: &'a KeyEntry) -> Self {
-        let key = &entry.key;
-        let scopes = [("call", key.scopes.call), ("act-for", key.scopes.act_for)];
-        let expires = key
+        let subject = &*entry.key.subject;
+        let scopes = [
+            ("call", subject.scopes.call),
+            ("act-for", subject.scopes.act_for),
+        ];
+        let expires = (entry.key)
             .expires
             .and_then(|end| jiff::Timestamp::try_from(end).ok());
         Self {
             sha256: id::hex(&entry.digest),
-            agent: &key.agent,
-            tenant: &key.tenant,
-            user: &key.user,
-            groups: key.groups.iter().map(|group| &**group).collect(),
+            agent: &subject.agent,
+            tenant: &subject.tenant,
+            user: &subject.user,
+            groups: subject.groups.iter().map(|group| &**group).collect(),
             scopes: scopes
                 .into_iter()
                 .filter(|(_, has)| *has)
@@ -194,7 +197,7 @@ fn revoke(file: KeysFile, digest: &str) -> Result<String, Trouble> {
     };
     let text = edit::removed(file.text(), entry.place.line()).map_err(Trouble::Failed)?;
     file.replace(&text)?;
-    let (agent, user) = (&entry.key.agent, &entry.key.user);
+    let (agent, user) = (&entry.key.subject.agent, &entry.key.subject.user);
     Ok(format!(
         "revoked {}: agent `{agent}`, user `{user}`\n",
         short(&entry.digest)

@@ -91,12 +91,21 @@ fn serve(args: Args) -> Result<(), Exit> {
     let mut options = Options::new(load::Loader::new(folder, environment));
     options.workers = args.workers.unwrap_or(options.workers);
     options.grace = Duration::from_secs(args.grace);
+    small_pages();
     let running = app::start(options).map_err(|error| failed(&error))?;
     heed(running.handle())?;
     announce(&running.handle().status());
     running.wait().map_err(|error| failed(&error))?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Memory in pages of the usual size. With huge pages (`always` in /sys/kernel/mm/transparent_hugepage/enabled) every
+/// small corner of the allocator's room would hold 2 MiB: at rest, six times what is in use.
+fn small_pages() {
+    if let Err(error) = nix::sys::prctl::set_thp_disable(true) {
+        tracing::debug!(%error, "huge pages stay on");
+    }
 }
 
 fn told(error: &dyn std::error::Error, exit: Exit) -> Exit {

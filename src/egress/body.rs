@@ -1,17 +1,16 @@
 //! The body of an answer, read by whoever asked for it, under its caps.
 
 use std::{
-    future::{Future as _, poll_fn},
+    future::poll_fn,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
     time::Duration,
 };
 
 use bytes::{Bytes, BytesMut};
-use http_body::Body as _;
+use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
-use tokio::time::{Sleep, sleep_until};
 
 use super::{
     Egress, Error,
@@ -40,7 +39,6 @@ pub struct Body {
     /// Bytes off the wire, and bytes after decoding.
     read: (usize, usize),
     held: Reservation,
-    timer: Option<Pin<Box<Sleep>>>,
     waiting: bool,
     state: State,
 }
@@ -84,7 +82,6 @@ impl Body {
             bounds,
             read: (0, 0),
             held: Reservation::default(),
-            timer: None,
             waiting: false,
             state: State::Open,
         }
@@ -161,9 +158,9 @@ impl Body {
     }
 
     /// Ends a body that is known to be empty, so that its connection can serve again.
-    pub(super) fn settle(&mut self, context: &mut Context<'_>) {
+    pub(super) fn settle(&mut self) {
         if self.incoming.is_end_stream() {
-            self.end(context);
+            self.end();
         }
     }
 
@@ -189,46 +186,67 @@ impl Body {
         if self.is_ended() {
             return Poll::Ready(Ok(None));
         }
-        ready!(self.poll_timer(context));
+        ready!(self.poll_late(context));
         self.live = None;
         self.state = State::Ended;
         Poll::Ready(Err(self.late()))
     }
 
-    /// Lets the connection and the body take turns until both wait, so that what is ready leaves together.
+    /// Lets the body and the connection take turns until both wait, so that what is ready leaves together. Only the last
+    /// turn asks to be woken: by then nothing is left to be had.
     fn gather(&mut self, batch: &mut Batch, context: &mut Context<'_>) -> Result<(), Error> {
+        let mut turns = 0;
         while batch.len() < MAX_BATCH {
-            if let Some(live) = &mut self.live
-                && !live.turn(context)
-            {
-                self.live = None;
-            }
-            match Pin::new(&mut self.incoming).poll_frame(context) {
-                Poll::Pending => return Ok(()),
+            match self.poll_incoming() {
+                Poll::Pending if turns == 2 => return Ok(()),
+                Poll::Pending => {
+                    turns += 1;
+                    self.turn((turns == 2).then_some(&mut *context));
+                }
                 Poll::Ready(Some(Ok(frame))) => {
+                    turns = 0;
                     if let Ok(data) = frame.into_data() {
                         self.accept(data, batch)?;
                     }
-                    if !self.incoming.is_end_stream() {
-                        continue;
+                    if self.incoming.is_end_stream() {
+                        return self.finish(batch);
                     }
                 }
                 Poll::Ready(Some(Err(source))) => {
                     let host = self.bounds.host.clone();
                     return Err(Error::Lost { host, source });
                 }
-                Poll::Ready(None) => {}
+                Poll::Ready(None) => return self.finish(batch),
             }
-            // An answer without a body may still name a coding (RFC 9110, section 8.4).
-            if let Some(decoder) = &mut self.decoder
-                && self.read.0 > 0
-            {
-                let result = decoder.finish();
-                self.decoded(result, batch)?;
-            }
-            self.end(context);
-            return Ok(());
         }
+        Ok(())
+    }
+
+    /// The next frame. The connection alone brings it, and it is polled by the one who asks here.
+    fn poll_incoming(&mut self) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        Pin::new(&mut self.incoming).poll_frame(&mut Context::from_waker(Waker::noop()))
+    }
+
+    fn turn(&mut self, context: Option<&mut Context<'_>>) {
+        let goes_on = self.live.as_mut().is_some_and(|live| match context {
+            Some(context) => live.turn(context),
+            None => live.nudge(),
+        });
+        if !goes_on {
+            self.live = None;
+        }
+    }
+
+    /// Takes what the decoder still holds, and ends.
+    fn finish(&mut self, batch: &mut Batch) -> Result<(), Error> {
+        // An answer without a body may still name a coding (RFC 9110, section 8.4).
+        if let Some(decoder) = &mut self.decoder
+            && self.read.0 > 0
+        {
+            let result = decoder.finish();
+            self.decoded(result, batch)?;
+        }
+        self.end();
         Ok(())
     }
 
@@ -273,27 +291,24 @@ impl Body {
     }
 
     /// The body is complete: its connection goes back if it can serve again.
-    fn end(&mut self, context: &mut Context<'_>) {
+    fn end(&mut self) {
         self.state = State::Ended;
-        self.timer = None;
         if let (Some(mut live), Some(home)) = (self.live.take(), self.home.take())
-            && live.reusable(context)
+            && (live.is_idle() || live.reusable())
         {
             self.egress.0.pool.park(home.key, live, home.keep);
         }
     }
 
-    fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let timer = self
-            .timer
-            .get_or_insert_with(|| Box::pin(sleep_until(self.bounds.deadline.instant())));
-        if !self.waiting {
-            self.waiting = true;
-            timer
-                .as_mut()
-                .reset(self.bounds.deadline.phase(self.bounds.idle));
+    /// Ready once the wait for more has lasted too long. Without a connection, nothing is waited for.
+    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(live) = &mut self.live else {
+            return Poll::Ready(());
+        };
+        if !std::mem::replace(&mut self.waiting, true) {
+            live.give_until(self.bounds.deadline.phase(self.bounds.idle));
         }
-        timer.as_mut().poll(context)
+        live.poll_late(context)
     }
 
     fn late(&self) -> Error {

@@ -3,7 +3,7 @@
 use std::{
     future::poll_fn,
     pin::{Pin, pin},
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
 };
 
 use bytes::Bytes;
@@ -14,19 +14,20 @@ use hyper::{
     client::conn::http1::{Builder, Connection, SendRequest},
 };
 use hyper_util::rt::TokioIo;
-use tokio::time::{Instant, sleep_until};
+use tokio::{task::coop::unconstrained, time::Instant};
 
 use super::Io;
+use crate::deadline::Alarm;
 
 /// The most bytes of a response head.
 const MAX_HEAD: usize = 64 * 1024;
-/// The most header fields of a response head.
-const MAX_HEADERS: usize = 100;
 
 /// A connection with its handle.
 pub(super) struct Live {
+    alarm: Alarm,
     handle: SendRequest<Full<Bytes>>,
-    connection: Connection<TokioIo<Box<dyn Io>>, Full<Bytes>>,
+    /// Dropped as soon as it ends: only then does hyper give back a request that it did not take.
+    connection: Option<Connection<TokioIo<Box<dyn Io>>, Full<Bytes>>>,
 }
 
 /// An exchange without a response.
@@ -42,25 +43,51 @@ pub(super) enum Broken {
 impl Live {
     /// Wraps a fresh stream.
     pub(super) async fn open(stream: Box<dyn Io>) -> hyper::Result<Box<Self>> {
+        // hyper takes 100 header fields at most unless it is told otherwise, even to take 100.
         let (handle, connection) = Builder::new()
-            .max_headers(MAX_HEADERS)
             .max_header_size(MAX_HEAD)
             .max_buf_size(MAX_HEAD)
             // Requests are small: head and body leave in one buffer and one plain write.
             .writev(false)
             .handshake(TokioIo::new(stream))
             .await?;
-        Ok(Box::new(Self { handle, connection }))
+        Ok(Box::new(Self {
+            alarm: Alarm::default(),
+            handle,
+            connection: Some(connection),
+        }))
     }
 
     /// Lets the connection read and write; false once it has ended.
     pub(super) fn turn(&mut self, context: &mut Context<'_>) -> bool {
-        Pin::new(&mut self.connection).poll(context).is_pending()
+        turn(&mut self.connection, context)
+    }
+
+    /// As [`Live::turn`], without being woken by what comes later. Who asks for the connection's next step in the same
+    /// breath wants this: hyper's halves wake one another by what each of them was polled with, and would have the whole
+    /// call polled again for nothing.
+    pub(super) fn nudge(&mut self) -> bool {
+        self.turn(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// Sets the end of what is waited for next, once nothing else is ready.
+    pub(super) fn give_until(&mut self, end: Instant) {
+        self.alarm.set(Some(end));
+    }
+
+    /// Ready once that end has come.
+    pub(super) fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.alarm.poll(context)
+    }
+
+    /// Whether it has nothing more to do for the request before.
+    pub(super) fn is_idle(&self) -> bool {
+        self.handle.is_ready()
     }
 
     /// Whether it would take another request now: it is idle, its peer has neither closed it nor said anything unasked.
-    pub(super) fn reusable(&mut self, context: &mut Context<'_>) -> bool {
-        self.turn(context) && self.handle.is_ready()
+    pub(super) fn reusable(&mut self) -> bool {
+        self.nudge() && self.is_idle()
     }
 
     /// Sends `request` and waits until `until` for the head of the response.
@@ -69,14 +96,32 @@ impl Live {
         request: Request<Full<Bytes>>,
         until: Instant,
     ) -> Result<(Box<Self>, Response<Incoming>), Broken> {
-        let mut response = pin!(self.handle.try_send_request(request));
-        let mut timer = pin!(sleep_until(until));
-        let mut ended = false;
+        let Self {
+            alarm,
+            handle,
+            connection,
+        } = &mut *self;
+        alarm.set(Some(until));
+        // Only the connection brings the response on, and it is polled just before: the response need not wake anyone,
+        // nor may it be held back by a spent budget, which would.
+        let mut response = pin!(unconstrained(handle.try_send_request(request)));
+        let mut sent = false;
+        let mut step = |context: &mut Context<'_>| {
+            turn(connection, context);
+            response
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()))
+        };
         let result = poll_fn(|context| {
-            ended = ended || Pin::new(&mut self.connection).poll(context).is_ready();
-            match response.as_mut().poll(context) {
+            // After the request has left, a wake-up usually brings the response.
+            if std::mem::replace(&mut sent, true)
+                && let Poll::Ready(result) = step(&mut Context::from_waker(Waker::noop()))
+            {
+                return Poll::Ready(Some(result));
+            }
+            match step(context) {
                 Poll::Ready(result) => Poll::Ready(Some(result)),
-                Poll::Pending => timer.as_mut().poll(context).map(|()| None),
+                Poll::Pending => alarm.poll(context).map(|()| None),
             }
         })
         .await;
@@ -89,4 +134,17 @@ impl Live {
             None => Err(Broken::Late),
         }
     }
+}
+
+fn turn(
+    connection: &mut Option<Connection<TokioIo<Box<dyn Io>>, Full<Bytes>>>,
+    context: &mut Context<'_>,
+) -> bool {
+    let goes_on = connection
+        .as_mut()
+        .is_some_and(|connection| Pin::new(connection).poll(context).is_pending());
+    if !goes_on {
+        *connection = None;
+    }
+    goes_on
 }

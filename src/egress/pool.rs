@@ -2,9 +2,8 @@
 
 use std::{
     collections::HashMap,
-    future::poll_fn,
+    hash::{Hash, Hasher},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::Poll,
     time::Duration,
 };
 
@@ -33,7 +32,7 @@ const MAX_KEEP: Duration = Duration::from_secs(60);
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// What two requests must have in common to share a connection.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     owner: Owner,
     server: Arc<str>,
@@ -42,6 +41,14 @@ pub(super) struct Key {
     host: Host,
     address: JudgedAddr,
     trust: [u8; 32],
+}
+
+/// Equality looks at everything; of what tells keys apart, only the words that differ much are worth hashing.
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.server.hash(state);
+        self.owner.user.hash(state);
+    }
 }
 
 impl Key {
@@ -82,15 +89,12 @@ struct Idle {
 }
 
 impl Pool {
-    /// An idle connection that still stands, the last parked first.
-    pub(super) async fn take(&self, key: &Key) -> Option<Box<Live>> {
+    /// An idle connection, the last parked first. Whether it still stands shows when it is used: one that its peer has
+    /// closed, or spoken on unasked, gives the request back.
+    pub(super) fn take(&self, key: &Key) -> Option<Box<Live>> {
         loop {
-            let mut idle = self.lock().pop(key)?;
-            if Instant::now() >= idle.until {
-                continue;
-            }
-            let stands = poll_fn(|context| Poll::Ready(idle.live.reusable(context))).await;
-            if stands {
+            let idle = self.lock().pop(key)?;
+            if Instant::now() < idle.until {
                 return Some(idle.live);
             }
         }

@@ -1,8 +1,10 @@
 //! The record of one request: opened with it, filled on the way, closed exactly once.
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 
-use super::{Finding, Gateway, Proof, asked::Ticket};
+use super::{Finding, Gateway, Proof, Shared, asked::Ticket};
 use crate::{
     approval::Consent,
     audit::{Intent, Kind, OutcomeKind, Phase, Record, RecordTarget, Recorded},
@@ -19,11 +21,12 @@ const UNFINISHED: [Code; 2] = [Code::Cancelled, Code::AnswersOverloaded];
 
 /// A request's record while the request lasts. Dropped unclosed, it says that the caller went away.
 pub(super) struct Entry {
-    gateway: Gateway,
+    shared: Arc<Shared>,
     record: Record,
     started: Instant,
     sent: Option<Instant>,
     intended: bool,
+    listens: bool,
     open: bool,
 }
 
@@ -81,11 +84,12 @@ impl Entry {
     /// Opens the record of the request that `template` describes.
     pub(super) fn open(gateway: &Gateway, template: Record, started: Instant) -> Self {
         Self {
-            gateway: gateway.clone(),
+            shared: gateway.shared.clone(),
             record: template,
             started,
             sent: None,
             intended: false,
+            listens: false,
             open: true,
         }
     }
@@ -93,6 +97,11 @@ impl Entry {
     /// What is known so far.
     pub(super) fn record(&mut self) -> &mut Record {
         &mut self.record
+    }
+
+    /// From here on it is a listening stream, which its client ends in order by going away.
+    pub(super) fn listens(&mut self) {
+        self.listens = true;
     }
 
     /// Says what kind of request it turned out to be.
@@ -109,7 +118,7 @@ impl Entry {
     /// A read goes on only while records are kept, unless the operator said otherwise.
     pub(super) fn admit_read(&mut self) -> Result<(), Refusal> {
         self.sent = Some(Instant::now());
-        Ok(self.gateway.shared.journal.admit_read()?)
+        Ok(self.shared.journal.admit_read()?)
     }
 
     /// What a call that has consent may do: an effect only once its intent is on disk.
@@ -123,13 +132,13 @@ impl Entry {
 
     /// On disk when this returns.
     async fn intend(&mut self) -> Result<Recorded<Intent>, Refusal> {
-        let next = id::ordered(self.gateway.shared.clock.now());
+        let next = id::ordered(self.shared.clock.now());
         let intent = std::mem::replace(&mut self.record.id, next);
         let intent = Record {
             id: intent,
             ..self.record.clone()
         };
-        let recorded = self.gateway.shared.journal.intent(intent).await?;
+        let recorded = self.shared.journal.intent(intent).await?;
         self.intended = true;
         self.sent = Some(Instant::now());
         Ok(recorded)
@@ -188,8 +197,9 @@ impl Entry {
         if !self.intended {
             return self.close_queued(ending);
         }
-        let record = self.finish(ending);
-        let kept = self.gateway.shared.journal.outcome(record).await;
+        self.finish(ending);
+        let journal = &self.shared.journal;
+        let kept = journal.outcome(self.record.clone()).await;
         kept.map(Proof::Durable).map_err(|_| {
             Refusal::new(
                 Code::RecordUnavailable,
@@ -201,41 +211,41 @@ impl Entry {
     /// Closes the record of what had no side effect.
     pub(super) fn close_queued(&mut self, ending: Ending) -> Result<Proof, Refusal> {
         let refused = ending.refused;
-        let record = self.finish(ending);
-        let journal = &self.gateway.shared.journal;
+        self.finish(ending);
+        let journal = &self.shared.journal;
         let kept = if refused {
-            journal.queue(record)
+            journal.queue(&self.record)
         } else {
-            journal.read(record)
+            journal.read(&self.record)
         };
         Ok(Proof::Queued(kept?))
     }
 
-    fn finish(&mut self, ending: Ending) -> Record {
+    fn finish(&mut self, ending: Ending) {
         self.open = false;
-        let mut record = self.record.clone();
-        record.time = self.gateway.shared.clock.now();
-        let phase = if ending.refused && !self.intended {
+        let now = Instant::now();
+        let took = now - self.started;
+        let record = &mut self.record;
+        record.time = self.shared.clock.now();
+        record.phase = if ending.refused && !self.intended {
             Phase::Decision
         } else {
             Phase::Outcome
         };
-        record.phase = phase;
         record.outcome = Some(ending.outcome());
         record.code = ending.code;
         record.result_bytes = ending.bytes;
         record.result_is_error = ending.is_error;
-        record.took = Some(self.started.elapsed());
+        record.took = Some(took);
         record.took_upstream = self
             .sent
             .filter(|_| record.target.is_some())
-            .map(|sent| sent.elapsed());
-        self.gateway.shared.metrics.call(
+            .map(|sent| now - sent);
+        self.shared.metrics.call(
             ending.outcome().as_str(),
             ending.code.map(Code::as_str),
-            self.started.elapsed(),
+            took,
         );
-        record
     }
 }
 
@@ -243,9 +253,13 @@ impl Drop for Entry {
     fn drop(&mut self) {
         if self.open {
             let gone = Refusal::new(Code::ClientGone, "the caller went away");
-            let ending = Ending {
-                refused: false,
-                ..Ending::without(&gone)
+            let ending = if self.listens {
+                Ending::answered()
+            } else {
+                Ending {
+                    refused: false,
+                    ..Ending::without(&gone)
+                }
             };
             // Nobody is left to be told that the record could not be kept; the journal's own gauge tells the operator.
             let _ = self.close_queued(ending);

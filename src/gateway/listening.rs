@@ -66,6 +66,7 @@ pub(super) async fn listen(
                 session,
                 call: None,
             };
+            entry.listens();
             let listener = Listener {
                 courier: Courier::new(gateway, permit, line),
                 place,

@@ -1,9 +1,10 @@
 //! A server's stream on its way to the caller: event by event, and its answer only once it is recorded.
 
-use std::time::Duration;
+use std::{future::poll_fn, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
+use tokio::time::Instant;
 
 use super::{
     Asked, Entry, Gateway, Proof,
@@ -15,6 +16,7 @@ use super::{
     resume::{self, Call, Claim, Lost, Offered},
 };
 use crate::{
+    deadline::Alarm,
     mcp::{Rejection, reply, sse},
     policy::Permit,
     refusal::Refusal,
@@ -38,6 +40,7 @@ pub(super) struct Relay {
     offered: Option<Offered>,
     /// Who takes the call over, on another stream.
     claim: Option<Claim>,
+    quiet: Alarm,
     over: bool,
 }
 
@@ -83,6 +86,7 @@ impl Relay {
             asker,
             offered,
             claim: None,
+            quiet: Alarm::default(),
             over: false,
         }
     }
@@ -99,6 +103,7 @@ impl Relay {
         if self.over {
             return None;
         }
+        self.quiet.set(Some(Instant::now() + QUIET));
         let waited = tokio::select! {
             biased;
             claim = resume::claimed(&mut self.offered) => {
@@ -107,7 +112,7 @@ impl Relay {
             }
             waited = self.messages.wait() => waited,
             () = self.ticket.stopped() => return self.stop().await,
-            () = tokio::time::sleep(QUIET) => return Some(sse::KEEP_ALIVE),
+            () = poll_fn(|context| self.quiet.poll(context)) => return Some(sse::KEEP_ALIVE),
         };
         match waited {
             Ok(_) => self.forward().await,

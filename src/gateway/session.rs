@@ -5,15 +5,18 @@
 
 use std::{
     collections::HashMap,
+    future::poll_fn,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    task::{Context, Poll},
     time::Duration,
 };
 
 use bytes::Bytes;
 use dashmap::DashMap;
+use futures_util::task::AtomicWaker;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::Instant,
@@ -70,7 +73,34 @@ pub(super) struct Session {
 
 struct Running {
     upstream_id: u64,
-    stop: CancellationToken,
+    stop: Arc<Stop>,
+}
+
+/// The brake of one request, on which one task at a time waits.
+#[derive(Default)]
+struct Stop {
+    pulled: AtomicBool,
+    waiting: AtomicWaker,
+}
+
+impl Stop {
+    fn pull(&self) {
+        self.pulled.store(true, Ordering::Release);
+        self.waiting.wake();
+    }
+
+    fn is_pulled(&self) -> bool {
+        self.pulled.load(Ordering::Acquire)
+    }
+
+    fn poll(&self, context: &Context<'_>) -> Poll<()> {
+        self.waiting.register(context.waker());
+        if self.is_pulled() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
 }
 
 impl Default for Sessions {
@@ -144,14 +174,13 @@ impl Sessions {
         self.open
             .get(id)
             .map(|session| session.clone())
-            .filter(|session| session.is_of(subject, server) && !session.expired())
-            .inspect(|session| session.touch())
+            .filter(|session| session.is_of(subject, server) && session.touch())
             .ok_or_else(|| Refusal::new(Code::SessionUnknown, "no such session"))
     }
 
     /// Ends a session; its id stays dead.
     pub(super) fn end(&self, session: &Session) {
-        session.ended.cancel();
+        session.end();
         self.open.remove(&session.id);
     }
 
@@ -172,7 +201,7 @@ impl Sessions {
         self.open.retain(|_, session| {
             let expired = session.expired();
             if expired {
-                session.ended.cancel();
+                session.end();
                 over.push(session.clone());
             }
             !expired
@@ -201,7 +230,7 @@ impl Session {
                 "another request with this id is in flight",
             ));
         }
-        let stop = self.ended.child_token();
+        let stop = Arc::new(Stop::default());
         running.insert(
             id.clone(),
             Running {
@@ -209,6 +238,10 @@ impl Session {
                 stop: stop.clone(),
             },
         );
+        // Whoever ends the session does so before it stops what it finds here.
+        if self.ended.is_cancelled() {
+            stop.pull();
+        }
         Ok(InFlight {
             session: self.clone(),
             id,
@@ -221,9 +254,16 @@ impl Session {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let running = running
             .get(id)
-            .filter(|running| !running.stop.is_cancelled())?;
-        running.stop.cancel();
+            .filter(|running| !running.stop.is_pulled())?;
+        running.stop.pull();
         Some(running.upstream_id)
+    }
+
+    /// Stops everything of the session, now and from now on.
+    fn end(&self) {
+        self.ended.cancel();
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.values().for_each(|running| running.stop.pull());
     }
 
     /// Takes a place among the answers to the server's own requests; `None` for a server that floods.
@@ -260,14 +300,25 @@ impl Session {
             && self.server.endpoint == server.endpoint
     }
 
-    fn touch(&self) {
-        *self.touched.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    /// Uses the session, if it is not over.
+    fn touch(&self) -> bool {
+        let now = Instant::now();
+        let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_over(*touched, now) {
+            return false;
+        }
+        *touched = now;
+        true
+    }
+
+    fn expired(&self) -> bool {
+        let touched = *self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_over(touched, Instant::now())
     }
 
     /// A session whose stream is open is in use, however long nothing is asked.
-    fn expired(&self) -> bool {
-        let touched = *self.touched.lock().unwrap_or_else(PoisonError::into_inner);
-        touched.elapsed() >= IDLE && !self.listening.load(Ordering::Relaxed)
+    fn is_over(&self, touched: Instant, now: Instant) -> bool {
+        now - touched >= IDLE && !self.listening.load(Ordering::Relaxed)
     }
 }
 
@@ -275,18 +326,18 @@ impl Session {
 pub(super) struct InFlight {
     session: Arc<Session>,
     id: Bytes,
-    stop: CancellationToken,
+    stop: Arc<Stop>,
 }
 
 impl InFlight {
     /// Whether the client cancelled the request, or its session ended.
     pub(super) fn is_stopped(&self) -> bool {
-        self.stop.is_cancelled()
+        self.stop.is_pulled()
     }
 
     /// Returns when the client cancelled the request, or its session ended.
     pub(super) async fn stopped(&self) {
-        self.stop.cancelled().await;
+        poll_fn(|context| self.stop.poll(context)).await;
     }
 }
 

@@ -9,10 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Ask, Asked, Entry, Finding, Gateway, Proof,
-    asker::{Asker, Scope},
-    entry::Ending,
-    relay,
+    Ask, Asked, Entry, Finding, Gateway, Proof, asker::malformed, entry::Ending, relay,
     streams::Place,
 };
 use crate::{
@@ -21,7 +18,7 @@ use crate::{
     mcp::{Envelope, News, envelope::splice, reply, scan::Part, sse},
     policy::Permit,
     refusal::Refusal,
-    upstream::{Edit, Item, Message, Messages},
+    upstream::{Edit, Item, Message, Messages, ResultKind},
 };
 
 /// Opens the stream.
@@ -40,11 +37,14 @@ pub(super) async fn listen(
     let request = asked.request(permit, &ticket, None, &Effect::Read, deadline);
     let answered = gateway.upstream.subscribe(request).await;
     Ok(match entry.forwarded(gateway, permit, ticket, answered)? {
-        Finding::Stream(messages, ticket) => Finding::Subscription(Opened {
-            place,
-            messages,
-            id: ticket.id,
-        }),
+        Finding::Stream(messages, ticket) => {
+            entry.listens();
+            Finding::Subscription(Opened {
+                place,
+                messages,
+                id: ticket.id,
+            })
+        }
         finding => finding,
     })
 }
@@ -61,15 +61,14 @@ impl Opened {
     /// The client's stream.
     pub(super) fn events(
         self,
-        gateway: &Gateway,
         asked: &Asked<'_>,
         permit: &Permit,
         entry: Entry,
     ) -> impl Stream<Item = Bytes> + Send + use<> {
         let listener = Listener {
             opened: self,
-            gateway: gateway.clone(),
-            asker: asked.asker.clone(),
+            // A copy: the request itself is not held on to for as long as this may last.
+            id: Bytes::copy_from_slice(&asked.asker.id),
             permit: permit.clone(),
             entry,
             acknowledged: false,
@@ -85,8 +84,8 @@ impl Opened {
 /// A subscription, open until either side ends it or its place is lost.
 struct Listener {
     opened: Opened,
-    gateway: Gateway,
-    asker: Asker,
+    /// The JSON text of the request's id on the client's side.
+    id: Bytes,
     permit: Permit,
     entry: Entry,
     acknowledged: bool,
@@ -161,40 +160,39 @@ impl Listener {
 
     /// Writes a notification under the id by which the client names the subscription.
     fn tell(&self, text: &Bytes, id: Part<'_>, out: &mut BytesMut) {
-        sse::encode(out, &[&splice(text, &[(id.range(), &self.asker.id)])]);
+        sse::encode(out, &[&splice(text, &[(id.range(), &self.id)])]);
     }
 
     /// The server ended the subscription in order. Where its answer does not name the subscription, ours stands for it.
     fn finish(&mut self, message: &Message, out: BytesMut) -> Option<Bytes> {
-        let mut edits = match self
-            .asker
-            .edits(&self.gateway, &self.permit, message, Scope::Private)
-        {
-            Ok(edits) => edits,
-            Err(refusal) => return self.break_off(&refusal),
-        };
-        if let Some(result) = message.result() {
-            match self.renaming(message, result) {
-                Some(edit) => edits.push(edit),
+        let edits = match message.result_kind() {
+            None => Vec::new(),
+            Some(ResultKind::Complete) => match self.renaming(message) {
+                Some(edit) => vec![edit],
                 None => return self.end(out),
+            },
+            Some(ResultKind::Untold) => return self.end(out),
+            Some(ResultKind::InputRequired | ResultKind::Other) => {
+                let reason = "a kind of result that was not agreed on";
+                return self.break_off(&malformed(&self.permit, reason));
             }
-        }
-        let pieces = message.pieces(&self.asker.id, &edits);
+        };
+        let pieces = message.pieces(&self.id, &edits);
         self.close(Ending::with(message), &pieces, out)
     }
 
     /// The edit that puts the client's id in place of ours.
-    fn renaming(&self, message: &Message, result: &str) -> Option<Edit> {
-        let ended: Ended<'_> = serde_json::from_str(result).ok()?;
+    fn renaming(&self, message: &Message) -> Option<Edit> {
+        let ended: Ended<'_> = serde_json::from_str(message.result()?).ok()?;
         let id = ended.meta?.subscription_id?.get();
         let place = message.part_of_result(id).filter(|_| self.is_own(id))?;
-        let text = self.asker.id_text()?.to_owned();
+        let text = self.id_text().to_owned();
         Some(Edit { place, text })
     }
 
     /// Ends the subscription in order, with an answer of our own.
     fn end(&mut self, out: BytesMut) -> Option<Bytes> {
-        let answer = reply::unsubscribed(self.asker.id_text().unwrap_or("null"));
+        let answer = reply::unsubscribed(self.id_text());
         let pieces = [answer, Bytes::new(), Bytes::new()];
         self.close(Ending::answered(), &pieces, out)
     }
@@ -212,6 +210,10 @@ impl Listener {
         self.over = true;
         drop(self.entry.close_queued(Ending::without(refusal)));
         None
+    }
+
+    fn id_text(&self) -> &str {
+        std::str::from_utf8(&self.id).unwrap_or("null")
     }
 
     fn is_own(&self, id: &str) -> bool {

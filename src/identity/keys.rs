@@ -8,7 +8,6 @@ use sha2::{Digest, Sha256};
 use super::{Caller, Error, headers};
 use crate::{
     clock::Clock,
-    id,
     policy::{Key, Snapshot},
     subject::Subject,
 };
@@ -35,32 +34,21 @@ impl Keys {
         if key.expires.is_some_and(|end| self.clock.now() >= end) {
             return Err(Error::Expired);
         }
-        let evidence: Arc<str> = format!("key:{}", id::hex(&digest[..8])).into();
         if headers::present(headers, headers::USER) || headers::present(headers, headers::GROUPS) {
-            return Ok(Caller::new(acting(key, headers, evidence)?, key.expires));
+            return Ok(Caller::new(acting(key, headers)?, key.expires));
         }
-        if !key.scopes.call {
+        if !key.subject.scopes.call {
             return Err(Error::Scope("call"));
         }
-        let subject = Arc::new(Subject {
-            tenant: key.tenant.clone(),
-            agent: key.agent.clone(),
-            user: key.user.clone(),
-            groups: key.groups.clone(),
-            scopes: key.scopes,
-            conversation: None,
-            turn: None,
-            acting: None,
-            evidence,
-        });
-        Ok(Caller::new(subject, key.expires))
+        Ok(Caller::new(key.subject.clone(), key.expires))
     }
 }
 
 /// The subject of a key that acts for the user whom `Tollgate-User` names. The user's groups are only those asserted:
 /// the key's own do not pass to him.
-fn acting(key: &Key, headers: &HeaderMap, evidence: Arc<str>) -> Result<Arc<Subject>, Error> {
-    if !key.scopes.act_for {
+fn acting(key: &Key, headers: &HeaderMap) -> Result<Arc<Subject>, Error> {
+    let own = &*key.subject;
+    if !own.scopes.act_for {
         return Err(Error::Acting(
             "the agent key lacks the scope `act-for`".to_owned(),
         ));
@@ -86,15 +74,10 @@ fn acting(key: &Key, headers: &HeaderMap, evidence: Arc<str>) -> Result<Arc<Subj
         ));
     }
     Ok(Arc::new(Subject {
-        tenant: key.tenant.clone(),
-        agent: key.agent.clone(),
         user: user.into(),
         groups: groups.into_iter().map(Arc::from).collect(),
-        scopes: key.scopes,
-        conversation: None,
-        turn: None,
-        acting: Some(evidence.clone()),
-        evidence,
+        acting: Some(own.evidence.clone()),
+        ..own.clone()
     }))
 }
 

@@ -4,7 +4,11 @@ use std::{
 };
 
 use super::*;
-use crate::{policy::Key, refusal::Code, subject::Scopes};
+use crate::{
+    policy::Key,
+    refusal::Code,
+    subject::{Scopes, Subject},
+};
 use sha2::{Digest, Sha256};
 
 const NOW: SystemTime = UNIX_EPOCH;
@@ -17,13 +21,23 @@ impl Clock for Fixed {
     }
 }
 
-fn key() -> Key {
-    Key {
-        agent: "ci".into(),
+fn subject(scopes: Scopes) -> Arc<Subject> {
+    Arc::new(Subject {
         tenant: "default".into(),
+        agent: "ci".into(),
         user: "alice".into(),
         groups: Arc::new(["eng".into()]),
-        scopes: Scopes::CALL,
+        scopes,
+        conversation: None,
+        turn: None,
+        acting: None,
+        evidence: "key:a95e5472b4168973".into(),
+    })
+}
+
+fn key() -> Key {
+    Key {
+        subject: subject(Scopes::CALL),
         may_act_for: Vec::new(),
         may_assert_groups: false,
         expires: None,
@@ -32,10 +46,10 @@ fn key() -> Key {
 
 fn app_key() -> Key {
     Key {
-        scopes: Scopes {
+        subject: subject(Scopes {
             act_for: true,
             ..Scopes::CALL
-        },
+        }),
         may_act_for: vec!["bob".into()],
         ..key()
     }
@@ -94,10 +108,10 @@ fn a_key_stops_at_the_instant_it_expires() {
 #[test]
 fn a_key_without_the_call_scope_does_not_call() {
     let vouch = Key {
-        scopes: Scopes {
+        subject: subject(Scopes {
             vouch: true,
             ..Scopes::default()
-        },
+        }),
         ..key()
     };
     let refused = identify(vouch, &[("authorization", "Bearer tg_one")]);

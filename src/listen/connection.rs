@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Limits,
+    gate::Gate,
     watch::{self, Pulse, Wait, Watchdog, Watched},
 };
 use crate::refusal::Code;
@@ -62,14 +63,21 @@ pub(super) async fn serve<S, H>(
     S: AsyncRead + AsyncWrite + Unpin + Send,
     H: Handle,
 {
-    let pulse = Arc::new(Pulse::default());
+    let (pulse, gate) = (Arc::new(Pulse::default()), Gate::new());
     let service = service_fn(|request: Request<Incoming>| {
         let life = watch::Request::begin(&pulse);
         let unheard = Unheard(Some(handler.clone()));
+        let gate = gate.opened();
         async move {
             let handler = unheard.hear();
-            let answer = handler.handle(request, peer).await;
-            Ok::<_, Infallible>(answer.map(|body| Answering { body, _life: life }))
+            // hyper keeps room for this future as long as the connection stands; its large part goes with the request.
+            let mut answer = Box::pin(handler.handle(request, peer));
+            let answer = poll_fn(|cx| gate.poll(cx, |cx| answer.as_mut().poll(cx))).await;
+            Ok::<_, Infallible>(answer.map(|body| Answering {
+                body,
+                gate,
+                _life: life,
+            }))
         }
     });
     let io = TokioIo::new(Watched::new(stream, pulse.clone()));
@@ -161,6 +169,7 @@ fn late(wait: Wait) -> Option<(Code, String)> {
 /// An answer's body; its end is the end of the request.
 struct Answering<B> {
     body: B,
+    gate: Gate,
     _life: watch::Request,
 }
 
@@ -172,7 +181,8 @@ impl<B: Body + Unpin> Body for Answering<B> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let Self { body, gate, .. } = &mut *self;
+        gate.poll(cx, |cx| Pin::new(body).poll_frame(cx))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -13,10 +13,11 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    time::{Instant, Sleep, sleep_until},
+    time::Instant,
 };
 
 use super::Limits;
+use crate::deadline::Alarm;
 
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,23 +164,21 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     }
 }
 
-/// Ends a wait that lasts too long. The timer is moved only to an earlier end; a later one is found when it fires, so a
-/// busy connection costs no timer.
+/// Ends a wait that lasts too long.
 pub(super) struct Watchdog {
     limits: Limits,
     state: (Wait, u32),
-    end: Option<Instant>,
-    timer: Pin<Box<Sleep>>,
+    alarm: Alarm,
 }
 
 impl Watchdog {
     pub(super) fn new(limits: Limits) -> Self {
-        let end = Instant::now() + limits.head;
+        let mut alarm = Alarm::default();
+        alarm.set(Some(Instant::now() + limits.head));
         Self {
             limits,
             state: (Wait::First, 0),
-            end: Some(end),
-            timer: Box::pin(sleep_until(end)),
+            alarm,
         }
     }
 
@@ -189,22 +188,12 @@ impl Watchdog {
         if state != self.state {
             // A head that trickles is one wait, whatever was written meanwhile.
             if state.0 != Wait::Head || self.state.0 != Wait::Head {
-                self.end = self.limit(state.0).map(|limit| Instant::now() + limit);
+                let limit = self.limit(state.0);
+                self.alarm.set(limit.map(|limit| Instant::now() + limit));
             }
             self.state = state;
-            if let Some(end) = self.end.filter(|end| *end < self.timer.deadline()) {
-                self.timer.as_mut().reset(end);
-            }
         }
-        while self.timer.as_mut().poll(cx).is_ready() {
-            let now = Instant::now();
-            match self.end {
-                Some(end) if end <= now => return Poll::Ready(self.state.0),
-                Some(end) => self.timer.as_mut().reset(end),
-                None => self.timer.as_mut().reset(now + self.limits.idle),
-            }
-        }
-        Poll::Pending
+        self.alarm.poll(cx).map(|()| self.state.0)
     }
 
     fn limit(&self, wait: Wait) -> Option<std::time::Duration> {

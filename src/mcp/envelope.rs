@@ -1,6 +1,7 @@
 //! A JSON-RPC 2.0 message, read in one scan: what it is, and where its parts stand. The bytes stay as they came.
 
 mod edit;
+mod notice;
 mod params;
 
 use std::borrow::Cow;
@@ -199,7 +200,8 @@ impl<'a> Parts<'a> {
             (Err(reason), _) => return Err(Rejection::new(Code::InvalidRequest, reason)),
         };
         // What looks like a response is not answered under its id.
-        let answered = id.filter(|_| self.result.is_none() && self.error.is_none());
+        let asks = self.method.is_some() || (self.result.is_none() && self.error.is_none());
+        let answered = id.filter(|_| asks);
         self.judge(id)
             .map_err(|rejection| rejection.with_id(answered.map(|id| id.as_str())))
     }

@@ -101,8 +101,13 @@ impl<'a> Scanner<'a> {
             return Err(self.expected("a key"));
         }
         self.last_key = self.at;
-        let key = self.string()?;
-        let key = unescape(&key[1..key.len() - 1]);
+        let (key, escaped) = self.string()?;
+        let key = &key[1..key.len() - 1];
+        let key = if escaped {
+            unescape(key)
+        } else {
+            Cow::Borrowed(key)
+        };
         if self.rules == Rules::Strict && !self.keys.insert(key.clone()) {
             return Err(ScanError::DuplicateKey { at: self.at });
         }
@@ -140,13 +145,13 @@ impl<'a> Scanner<'a> {
         key: &str,
         members: &[&'static str],
     ) -> Result<Part<'a>, ScanError> {
-        match keys::lookalike(key, members) {
-            Some(member) if self.rules == Rules::Strict => Err(ScanError::Lookalike {
-                at: self.at,
-                member,
-            }),
-            _ => self.value(),
+        if self.rules == Rules::Strict
+            && let Some(member) = keys::lookalike(key, members)
+        {
+            let at = self.at;
+            return Err(ScanError::Lookalike { at, member });
         }
+        self.value()
     }
 
     /// Nothing but white space may be left.
@@ -248,8 +253,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The string that begins here, with its quotes.
-    fn string(&mut self) -> Result<&'a str, ScanError> {
+    /// The string that begins here, with its quotes, and whether it holds an escape.
+    fn string(&mut self) -> Result<(&'a str, bool), ScanError> {
         let start = self.at;
         let found = text::string_end(self.text.as_bytes(), start)
             .map_err(|(at, expected)| ScanError::Syntax { at, expected })?;
@@ -257,7 +262,7 @@ impl<'a> Scanner<'a> {
         if found.lone_surrogate && self.rules == Rules::Strict {
             return Err(ScanError::LoneSurrogate { at: self.at });
         }
-        Ok(&self.text[start..self.at])
+        Ok((&self.text[start..self.at], found.escaped))
     }
 
     fn number(&mut self) -> Result<(), ScanError> {

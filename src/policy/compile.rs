@@ -173,7 +173,7 @@ fn check_tenants(
     let drafts = || servers.values().flatten();
     let of_servers = drafts().filter(|draft| draft.names_tenants);
     let of_servers = of_servers.flat_map(|draft| draft.server.tenants.iter());
-    let of_keys = keys.iter().map(|entry| &entry.key.tenant);
+    let of_keys = keys.iter().map(|entry| &entry.key.subject.tenant);
     let of_local = inputs.local.iter().map(|local| &local.tenant);
     let tenants: BTreeSet<&str> = of_servers
         .chain(of_keys)

@@ -87,7 +87,7 @@ pub fn decide(snapshot: &Snapshot, subject: &Subject, server: &str) -> Result<Pe
 pub fn same_for_all(snapshot: &Snapshot, server: &Server) -> bool {
     let ours = |tenant| server.tenants.contains(tenant);
     access(snapshot, server) == Access::Everyone
-        && snapshot.keys.values().all(|key| ours(&key.tenant))
+        && snapshot.keys.values().all(|key| ours(&key.subject.tenant))
 }
 
 fn may_use(snapshot: &Snapshot, subject: &Subject, server: &Server) -> bool {

@@ -11,7 +11,8 @@ use super::{
     words::{word, words},
 };
 use crate::{
-    subject::{DEFAULT_TENANT, Scopes},
+    id,
+    subject::{DEFAULT_TENANT, Scopes, Subject},
     table::{self, Fault, Item, Place, Table},
 };
 
@@ -51,7 +52,7 @@ pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> Vec<KeyEntry> {
             let digest = entry
                 .required_text("sha256")
                 .and_then(|text| digest(&entry, &text));
-            let key = key(&entry);
+            let key = key(&entry, digest);
             if let Some(digest) = digest {
                 if let Some(first) = first.insert(digest, place.clone()) {
                     let message = format!("the key of {first} again; remove one of the two");
@@ -66,7 +67,7 @@ pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> Vec<KeyEntry> {
     keys.unwrap_or_default()
 }
 
-fn key(entry: &Table<'_>) -> Option<Key> {
+fn key(entry: &Table<'_>, digest: Option<[u8; 32]>) -> Option<Key> {
     let agent = entry
         .required_text("agent")
         .and_then(|item| word(entry, item));
@@ -81,13 +82,22 @@ fn key(entry: &Table<'_>) -> Option<Key> {
     let may_act_for = words(entry, "may_act_for");
     let may_assert_groups = entry.flag("may_assert_groups").unwrap_or_default();
     check_acting(entry, scopes, &may_act_for, may_assert_groups);
-    Some(Key {
-        groups: words(entry, "groups").into(),
-        expires: expires(entry),
-        agent: agent?,
+    let groups = words(entry, "groups");
+    let expires = expires(entry);
+    let subject = Subject {
         tenant: tenant?,
+        agent: agent?,
         user: user?,
+        groups: groups.into(),
         scopes,
+        conversation: None,
+        turn: None,
+        acting: None,
+        evidence: format!("key:{}", id::hex(&digest?[..8])).into(),
+    };
+    Some(Key {
+        subject: Arc::new(subject),
+        expires,
         may_act_for,
         may_assert_groups,
     })

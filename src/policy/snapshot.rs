@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::SystemTime};
 use super::Server;
 use crate::{
     address::Rules,
-    subject::{Admins, Scopes},
+    subject::{Admins, Subject},
 };
 
 /// `TOOLS_ACCESS_MODE`: who may use tools at all.
@@ -23,16 +23,8 @@ pub enum AccessMode {
 /// An agent key of `keys.toml`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The agent.
-    pub agent: Arc<str>,
-    /// The tenant.
-    pub tenant: Arc<str>,
-    /// The user.
-    pub user: Arc<str>,
-    /// The user's groups.
-    pub groups: Arc<[Arc<str>]>,
-    /// What it may be used for.
-    pub scopes: Scopes,
+    /// Whom it names, what it may be used for, and the name of the key itself: the beginning of its SHA-256.
+    pub subject: Arc<Subject>,
     /// Users it may act for; `*` is every user of its tenant.
     pub may_act_for: Vec<Arc<str>>,
     /// Whether it may assert groups for them.

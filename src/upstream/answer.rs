@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{Error, Messages, resume::Way};
 use crate::{
@@ -363,10 +363,15 @@ pub(super) enum Type {
 
 impl Type {
     pub(super) fn of(headers: &HeaderMap) -> Self {
-        let value = headers
-            .get(header::CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok());
+        let value = headers.get(header::CONTENT_TYPE);
+        // What most servers say, told at once.
+        match value.map(HeaderValue::as_bytes) {
+            Some(b"application/json") => return Self::Json,
+            Some(b"text/event-stream") => return Self::Events,
+            _ => {}
+        }
         let essence = value
+            .and_then(|value| value.to_str().ok())
             .unwrap_or_default()
             .split(';')
             .next()

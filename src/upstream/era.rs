@@ -135,7 +135,7 @@ fn lists_modern(result: &str) -> bool {
 }
 
 fn discover_headers() -> HeaderMap {
-    let mut map = HeaderMap::with_capacity(6);
+    let mut map = HeaderMap::with_capacity(super::HEADERS);
     map.insert(
         headers::PROTOCOL_VERSION,
         http::HeaderValue::from_static(Revision::MODERN.as_str()),

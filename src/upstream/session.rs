@@ -70,7 +70,7 @@ impl Session {
     }
 
     pub(super) fn headers(&self) -> HeaderMap {
-        let mut map = HeaderMap::with_capacity(8);
+        let mut map = HeaderMap::with_capacity(super::HEADERS);
         // The first revision knows no such header (MCP 2025-03-26, transports).
         if self.revision != Revision::V2025_03_26 {
             map.insert(

@@ -283,5 +283,5 @@ fn a_made_key_is_part_of_the_policy() {
         .load()
         .expect("no faults");
     let digest: [u8; 32] = Sha256::digest(shown.trim_end()).into();
-    assert_eq!(&*loaded.policy.keys[&digest].user, "ann");
+    assert_eq!(&*loaded.policy.keys[&digest].subject.user, "ann");
 }

@@ -1,11 +1,12 @@
-"""Official SDK clients through Tollgate to official SDK servers, every client with every server.
+"""Official SDK clients through Tollgate to real MCP servers, every client with every server.
 
-Each cell runs the same steps: list, call, progress, an error result, ping where the era has it, and
-a cancellation that must reach the server. Each step counts. `--direct` leaves Tollgate out; it
-shows whether the pair of SDKs works by itself.
+Each cell runs the steps of `expected.py`: tools, resources, prompts, completion, logging, what
+changed, what a server asks its caller, cancellation. Each step counts. `--direct` leaves Tollgate
+out; it shows whether the pair works by itself.
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -14,34 +15,49 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+from expected import EVERYTHING, IMPOSSIBLE, LEGACY, MODERN, OWN, TIME  # noqa: E402
 from harness.process import ROOT, TOOLS, NotReady, accepts, free_port, running, wait_until  # noqa: E402
 from harness.tollgate import tollgate  # noqa: E402
 
 HOME = TOOLS / "sdk"
-PYTHON = ROOT / "tests" / "sdk" / "python"
+SOURCES = ROOT / "tests" / "sdk" / "python"
 TYPESCRIPT = HOME / "typescript"
+PYTHON = {name: HOME / f"python-{name}" / "bin" / "python" for name in ["current", "legacy", "servers"]}
+REFERENCE_SERVER = TYPESCRIPT / "node_modules" / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
 
+# Name: the newest revision it speaks, its steps, and the command for a port.
 SERVERS = {
-    "python-current": [HOME / "python-current" / "bin" / "python", PYTHON / "server_current.py"],
-    "python-legacy": [HOME / "python-legacy" / "bin" / "python", PYTHON / "server_legacy.py"],
-    "typescript-current": ["node", TYPESCRIPT / "server_current.mjs"],
-    "typescript-legacy": ["node", TYPESCRIPT / "server_legacy.mjs"],
-}
+    "python-current": (MODERN, OWN, lambda port: [PYTHON["current"], SOURCES / "server_current.py", port]),
+    "python-legacy": (LEGACY, OWN, lambda port: [PYTHON["legacy"], SOURCES / "server_legacy.py", port]),
+    "typescript-current": (MODERN, OWN, lambda port: ["node", TYPESCRIPT / "server_current.mjs", port]),
+    "typescript-legacy": (LEGACY, OWN, lambda port: ["node", TYPESCRIPT / "server_legacy.mjs", port]),
+    "fastmcp": (MODERN, OWN, lambda port: [PYTHON["servers"], SOURCES / "server_fastmcp.py", port]),
+    "everything": (LEGACY, EVERYTHING, lambda port: [
+        *("env", f"PORT={port}", "node", "--import", (TYPESCRIPT / "loopback.mjs").as_uri()),
+        *(REFERENCE_SERVER, "streamableHttp"),
+    ]),
+    # It speaks over standard input and output only; mcp-proxy, which knows sessions, serves it.
+    "time": (LEGACY, TIME, lambda port: [
+        *(HOME / "python-legacy" / "bin" / "mcp-proxy", "--host", "127.0.0.1", "--port", port),
+        *("--", PYTHON["servers"], "-m", "mcp_server_time", "--local-timezone", "Etc/UTC"),
+    ]),
+}  # fmt: skip
+# Name: the newest revision it speaks, and the command.
 CLIENTS = {
-    "python-current": [HOME / "python-current" / "bin" / "python", PYTHON / "client_current.py"],
-    "python-legacy": [HOME / "python-legacy" / "bin" / "python", PYTHON / "client_legacy.py"],
-    "typescript-current": ["node", TYPESCRIPT / "client_current.mjs"],
-    "typescript-legacy": ["node", TYPESCRIPT / "client_legacy.mjs"],
-    "rmcp": [HOME / "rmcp" / "debug" / "tollgate-sdk-rmcp"],
+    "python-current": (MODERN, [PYTHON["current"], SOURCES / "client_current.py"]),
+    "python-legacy": (LEGACY, [PYTHON["legacy"], SOURCES / "client_legacy.py"]),
+    "typescript-current": (MODERN, ["node", TYPESCRIPT / "client_current.mjs"]),
+    "typescript-legacy": (LEGACY, ["node", TYPESCRIPT / "client_legacy.mjs"]),
+    "rmcp": (MODERN, [HOME / "rmcp" / "debug" / "tollgate-sdk-rmcp"]),
 }
-MODERN, LEGACY = "2026-07-28", "2025-11-25"
-STEPS = {
-    MODERN: ["list", "call", "progress", "error", "cancel"],
-    LEGACY: ["list", "call", "progress", "error", "ping", "cancel"],
-}
+# What servers may ask their callers for.
+RELAY = ["elicitation", "sampling", "roots"]
+# Clients that run at once. A server counts what its caller cancelled, so that it has one at a time.
+AT_ONCE = 3
 
 
 def main():
@@ -60,7 +76,7 @@ def main():
             ports = {name: stack.enter_context(serving(name)) for name in servers}
             url = lambda name: f"http://127.0.0.1:{ports[name]}/mcp"  # noqa: E731
             if not options.direct:
-                url, _ = stack.enter_context(tollgate(ports))
+                url, _ = stack.enter_context(tollgate(ports, relay=RELAY))
             passed, failed = matrix(clients, servers, url)
     except NotReady as fault:
         print(fault)
@@ -71,45 +87,72 @@ def main():
 
 @contextlib.contextmanager
 def serving(name):
-    """Runs an SDK server and gives its port."""
+    """Runs a server and gives its port."""
+    _, _, command = SERVERS[name]
     with tempfile.TemporaryDirectory(prefix="tollgate-sdk-") as folder:
         port, log = free_port(), pathlib.Path(folder) / "server.log"
-        with running([*SERVERS[name], port], log) as process:
+        with running(command(port), log) as process:
             wait_until(lambda: accepts(port), process, log)
             yield port
 
 
 def matrix(clients, servers, url):
-    """Prints a line for each cell; gives how many steps passed and failed."""
+    """Prints what becomes of each cell, in order; gives how many steps passed and failed."""
+    at_once = threading.Semaphore(AT_ONCE)
+    turns = {server: threading.Lock() for server in servers}
+
+    def cell(client, server):
+        with turns[server], at_once:
+            return run(client, url(server), steps_of(client, server))
+
+    cells = [(client, server) for server in servers for client in clients]
     passed = failed = 0
     print(f"{'client':<20}{'server':<20}{'revision':<12}steps")
-    for client in clients:
-        for server in servers:
-            is_modern = not client.endswith("legacy") and not server.endswith("legacy")
-            expected = MODERN if is_modern else LEGACY
-            version, outcomes, log = run(client, url(server))
-            faults = {step: outcomes.get(step, "not reached") for step in STEPS[expected]}
-            # A client that could not connect reports that alone.
-            faults = {"connect": outcomes["connect"]} if outcomes.get("connect", "ok") != "ok" else faults
-            faults = {step: fault for step, fault in faults.items() if fault != "ok"}
-            if version != expected:
-                faults["revision"] = f"found {version}, expected {expected}"
-            # The revision counts as a step.
-            total = len(STEPS[expected]) + 1
+    with concurrent.futures.ThreadPoolExecutor(len(cells)) as pool:
+        for (client, server), outcome in zip(cells, pool.map(cell, *zip(*cells))):
+            faults, total = judge(client, server, *outcome)
             passed, failed = passed + total - len(faults), failed + len(faults)
-            verdict = "FAILED" if faults else " ".join(STEPS[expected])
-            print(f"{client:<20}{server:<20}{version or '-':<12}{verdict}", flush=True)
-            for step, fault in faults.items():
-                print(f"    {step}: {fault}")
-            if not outcomes:
-                print(log)
+    print("not possible, even without Tollgate:", *IMPOSSIBLE, sep="\n    ")
     return passed, failed
 
 
-def run(client, url):
+def revision(client, server):
+    return min(CLIENTS[client][0], SERVERS[server][0])
+
+
+def steps_of(client, server):
+    """The steps of a cell and their parameters."""
+    return {
+        step: parameters
+        for step, parameters in SERVERS[server][1].items()
+        if not any(rule.covers(server, revision(client, server), step) for rule in IMPOSSIBLE)
+    }
+
+
+def judge(client, server, version, outcomes, log):
+    """Prints a cell; gives what failed, and how many steps it has."""
+    steps, expected = steps_of(client, server), revision(client, server)
+    faults = {step: outcomes.get(step, "not reached") for step in steps}
+    # A client that could not connect reports that alone.
+    faults = {"connect": outcomes["connect"]} if outcomes.get("connect", "ok") != "ok" else faults
+    faults = {step: fault for step, fault in faults.items() if fault != "ok"}
+    if version != expected:
+        faults["revision"] = f"found {version}, expected {expected}"
+    # The revision counts as a step.
+    total = len(steps) + 1
+    verdict = f"{len(faults)} of {total} FAILED" if faults else f"{total} passed"
+    print(f"{client:<20}{server:<20}{version or '-':<12}{verdict}", flush=True)
+    for step, fault in faults.items():
+        print(f"    {step}: {fault}")
+    if not outcomes:
+        print(log)
+    return faults, total
+
+
+def run(client, url, steps):
     """Runs a client; gives the revision, what became of each step, and what it wrote to its log."""
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
-    command = [str(word) for word in [*CLIENTS[client], url]]
+    command = [str(word) for word in [*CLIENTS[client][1], url, json.dumps(list(steps.items()))]]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=180, env=environment, check=False)
     except subprocess.TimeoutExpired:

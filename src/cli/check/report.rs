@@ -309,7 +309,7 @@ fn unused(server: &Server, method: &Method, policy: &Snapshot) -> Option<String>
                 || policy
                     .keys
                     .values()
-                    .any(|key| server.tenants.contains(&key.tenant)),
+                    .any(|key| server.tenants.contains(&key.subject.tenant)),
             "no key is of one of them".to_owned(),
         ),
     };

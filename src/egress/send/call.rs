@@ -1,6 +1,6 @@
 //! The steps of one call that need a connection.
 
-use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
@@ -48,7 +48,7 @@ impl Call<'_> {
         addresses: &[JudgedAddr],
         mut request: Request<Full<Bytes>>,
     ) -> Result<(StatusCode, HeaderMap, Body), (Error, bool)> {
-        while let Some((key, live)) = self.pooled(addresses).await {
+        while let Some((key, live)) = self.pooled(addresses) {
             let sent = match self.exchange(key, live, request).await {
                 Ok(head) => Ok(head),
                 Err(Stopped::Failed(error)) => Err((error, false)),
@@ -76,11 +76,11 @@ impl Call<'_> {
     }
 
     /// An idle connection to one of the judged addresses, in their order.
-    async fn pooled(&self, addresses: &[JudgedAddr]) -> Option<(Key, Box<Live>)> {
+    fn pooled(&self, addresses: &[JudgedAddr]) -> Option<(Key, Box<Live>)> {
         let mut key = Key::new(self.permit, *addresses.first()?);
         for address in addresses {
             key.at(*address);
-            if let Some(live) = self.egress.0.pool.take(&key).await {
+            if let Some(live) = self.egress.0.pool.take(&key) {
                 return Some((key, live));
             }
         }
@@ -143,11 +143,7 @@ impl Call<'_> {
             })?;
         let (status, headers, mut body) =
             self.receive(key, live, response).map_err(Stopped::Failed)?;
-        poll_fn(|context| {
-            body.settle(context);
-            Poll::Ready(())
-        })
-        .await;
+        body.settle();
         Ok((status, headers, body))
     }
 

@@ -4,6 +4,10 @@ use http::{HeaderMap, header};
 
 /// Whether a `Content-Type` names JSON in UTF-8.
 pub fn is_json(content_type: &str) -> bool {
+    content_type == "application/json" || is_json_with_parameters(content_type)
+}
+
+fn is_json_with_parameters(content_type: &str) -> bool {
     essence(content_type).eq_ignore_ascii_case("application/json")
         && parameters(content_type)
             .filter(|(name, _)| name.eq_ignore_ascii_case("charset"))
@@ -15,8 +19,22 @@ pub fn is_stream(content_type: &str) -> bool {
     essence(content_type).eq_ignore_ascii_case("text/event-stream")
 }
 
+/// What SDKs send.
+const BOTH: [&[u8]; 2] = [
+    b"application/json, text/event-stream",
+    b"application/json,text/event-stream",
+];
+
 /// Whether the client takes both forms of an answer, as every POST must say.
 pub fn accepts_answers(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(header::ACCEPT).iter();
+    let usual = values
+        .next()
+        .is_some_and(|value| BOTH.contains(&value.as_bytes()));
+    usual && values.next().is_none() || accepts_both(headers)
+}
+
+fn accepts_both(headers: &HeaderMap) -> bool {
     accepts(headers, "application", "json") && accepts(headers, "text", "event-stream")
 }
 

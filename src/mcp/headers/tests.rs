@@ -123,7 +123,7 @@ fn judge(pairs: &[(&'static str, &str)], body: &str) -> (Era, Result<Option<Meth
         Era::Legacy => check_legacy(&headers, &message),
     };
     if let Err(rejection) = &checked {
-        assert_eq!(rejection.id.as_deref(), message.id_text(), "{body}");
+        assert_eq!(rejection.id.as_deref(), message.asked_id(), "{body}");
     }
     (era, checked.map_err(|rejection| rejection.refusal.code))
 }

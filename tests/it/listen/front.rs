@@ -34,7 +34,7 @@ use tollgate::{
     listen::{Agents, Bound, Door, Limits, Lobby, Origins, Recorder, Terms, Tls, accept},
     memory::Memory,
     policy::{Key, Snapshot},
-    subject::Scopes,
+    subject::{Scopes, Subject},
     telemetry::Metrics,
 };
 
@@ -239,12 +239,19 @@ fn terms(policy: Snapshot, body: Duration, request_bytes: usize) -> Terms {
 /// A policy that knows these keys, each for the user of its name. `tg_old` has expired.
 pub(crate) fn policy(generation: u64, keys: &[&str]) -> Snapshot {
     let key = |token: &str| {
-        let key = Key {
-            agent: "test".into(),
+        let subject = Subject {
             tenant: "default".into(),
+            agent: "test".into(),
             user: token.trim_start_matches("tg_").into(),
             groups: Arc::new([]),
             scopes: Scopes::CALL,
+            conversation: None,
+            turn: None,
+            acting: None,
+            evidence: "key:test".into(),
+        };
+        let key = Key {
+            subject: Arc::new(subject),
             may_act_for: Vec::new(),
             may_assert_groups: false,
             expires: (token == "tg_old").then_some(UNIX_EPOCH),

@@ -1,21 +1,52 @@
-// The TypeScript SDK's current major as a client, in the era that it negotiates. Argument: the URL.
+// The TypeScript SDK's current major as a client, in the era that it negotiates. Arguments: see steps.mjs.
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
-import { outcome, run } from './steps.mjs';
+import { CAPABILITIES, run } from './steps.mjs';
 
-await run(async () => {
+const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
+
+await run(async (url, user) => {
     const client = new Client(
         { name: 'sdk-typescript-current', version: '1.0.0' },
-        { versionNegotiation: { mode: 'auto' } }
+        { capabilities: CAPABILITIES, versionNegotiation: { mode: 'auto' } }
     );
-    await client.connect(new StreamableHTTPClientTransport(new URL(process.argv[2])));
+    client.setRequestHandler('elicitation/create', user.elicit);
+    client.setRequestHandler('sampling/createMessage', user.sample);
+    client.setRequestHandler('roots/list', user.roots);
+    client.setNotificationHandler('notifications/message', user.log);
+    client.setNotificationHandler('notifications/resources/updated', user.updated);
+    client.setNotificationHandler('notifications/tools/list_changed', () => user.changed('tools'));
+    client.setNotificationHandler('notifications/resources/list_changed', () => user.changed('resources'));
+    await client.connect(new StreamableHTTPClientTransport(url));
     const version = client.getNegotiatedProtocolVersion();
-    return {
-        version,
-        names: async () => (await client.listTools()).tools.map(tool => tool.name),
-        call: async (name, args, options) => outcome(await client.callTool({ name, arguments: args }, options)),
-        // Ping ended with the sessions.
-        ping: version < '2026-07-28' ? () => client.ping() : undefined
+    const call = (params, options) => client.callTool(params, options);
+    const listening = async filter => {
+        const subscription = await client.listen(filter);
+        return () => subscription.close();
     };
+    return { client, version, call, ...(version >= '2026-07-28' ? modern(call, listening) : legacy(client, call)) };
 });
+
+function modern(call, listening) {
+    return {
+        log: (level, params) => call({ ...params, _meta: { [LOG_LEVEL]: level } }),
+        subscribed: uri => listening({ resourceSubscriptions: [uri] }),
+        watching: kind => listening({ [`${kind}ListChanged`]: true })
+    };
+}
+
+function legacy(client, call) {
+    return {
+        log: async (level, params) => {
+            await client.setLoggingLevel(level);
+            await call(params);
+        },
+        subscribed: async uri => {
+            await client.subscribeResource({ uri });
+            return () => client.unsubscribeResource({ uri });
+        },
+        // What changed comes without being asked for.
+        watching: async () => async () => {}
+    };
+}

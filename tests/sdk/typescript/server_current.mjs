@@ -3,21 +3,59 @@
 import { createServer } from 'node:http';
 
 import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node';
-import { McpServer, createMcpHandler } from '@modelcontextprotocol/server';
+import {
+    McpServer,
+    ResourceTemplate,
+    completable,
+    createMcpHandler,
+    inputRequired
+} from '@modelcontextprotocol/server';
 
 import { sessions } from './sessions.mjs';
-import { register, reporter } from './tools.mjs';
+import { POEM, SIGN_IN, WHO, register, reporter, told } from './tools.mjs';
 
 function build() {
-    const server = new McpServer({ name: 'sdk-typescript-current', version: '1.0.0' });
-    register(server, ({ mcpReq }) => ({
-        signal: mcpReq.signal,
-        progress: reporter(mcpReq._meta, message => mcpReq.notify(message))
-    }));
-    return server;
+    const capabilities = {
+        logging: {},
+        resources: { subscribe: true, listChanged: true },
+        tools: { listChanged: true }
+    };
+    const mcp = new McpServer({ name: 'sdk-typescript-current', version: '1.0.0' }, { capabilities });
+    const subscribed = new Set();
+    mcp.server.setRequestHandler('resources/subscribe', ({ params }) => (subscribed.add(params.uri), {}));
+    mcp.server.setRequestHandler('resources/unsubscribe', ({ params }) => (subscribed.delete(params.uri), {}));
+    register(mcp, { ResourceTemplate, completable }, ({ mcpReq }) => {
+        // Where a session is open, the SDK sends what is required as requests and calls the tool again.
+        const requires = (request, tell) => {
+            const answer = mcpReq.inputResponses?.wanted;
+            const state = { inputRequests: { wanted: request }, requestState: 'asked once' };
+            return answer === undefined ? inputRequired(state) : tell(answer);
+        };
+        return {
+            signal: mcpReq.signal,
+            progress: reporter(mcpReq._meta, message => mcpReq.notify(message)),
+            warn: data => mcpReq.log('warning', data, 'gauge'),
+            ask: () => requires(inputRequired.elicit(WHO), told.ask),
+            visit: () => requires(inputRequired.elicitUrl(SIGN_IN), told.visit),
+            sample: () => requires(inputRequired.createMessage(POEM), told.sample),
+            roots: () => requires(inputRequired.listRoots(), told.roots),
+            changed: () => {
+                handler.notify.toolsChanged();
+                mcp.sendToolListChanged();
+            },
+            touched: async uri => {
+                handler.notify.resourceUpdated(uri);
+                if (subscribed.has(uri)) {
+                    await mcp.server.sendResourceUpdated({ uri });
+                }
+            }
+        };
+    });
+    return mcp;
 }
 
-const modern = toNodeHandler(createMcpHandler(build, { legacy: 'reject' }));
+const handler = createMcpHandler(build, { legacy: 'reject' });
+const modern = toNodeHandler(handler);
 const legacy = sessions(NodeStreamableHTTPServerTransport, transport => build().connect(transport));
 
 createServer((req, res) => {

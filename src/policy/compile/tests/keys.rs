@@ -19,13 +19,14 @@ fn every_key_of_an_agent_key_acts() {
     let policy = policy(&[("keys.toml", &text)]);
     let ci = &policy.keys[&[0x0a; 32]];
     assert_eq!(
-        (&*ci.agent, &*ci.tenant, &*ci.user),
+        (&*ci.subject.agent, &*ci.subject.tenant, &*ci.subject.user),
         ("ci", "default", "ann")
     );
-    assert_eq!(*ci.groups, [Arc::from("eng")]);
-    assert_eq!((ci.scopes, ci.expires), (Scopes::CALL, None));
+    assert_eq!(*ci.subject.groups, [Arc::from("eng")]);
+    assert_eq!(&*ci.subject.evidence, "key:0a0a0a0a0a0a0a0a");
+    assert_eq!((ci.subject.scopes, ci.expires), (Scopes::CALL, None));
     let app = &policy.keys[&[0x0b; 32]];
-    assert!(app.scopes.act_for && !app.scopes.call && app.may_assert_groups);
+    assert!(app.subject.scopes.act_for && !app.subject.scopes.call && app.may_assert_groups);
     assert_eq!(app.may_act_for, [Arc::from("*")]);
     assert_eq!(app.expires, Some(UNIX_EPOCH + Duration::from_secs(86_400)));
     let dated = &policy.keys[&[0x0c; 32]];
