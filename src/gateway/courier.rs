@@ -40,6 +40,12 @@ impl Courier {
         }
     }
 
+    /// Goes on by the means of another worker, which the client has come back to.
+    pub(super) fn move_to(&mut self, gateway: &Gateway, permit: &Permit) {
+        self.gateway = gateway.clone();
+        self.permit = permit.clone();
+    }
+
     /// Writes what goes on to the client; answers are not for it.
     pub(super) fn carry(&self, item: Item, out: &mut BytesMut) {
         match item {
