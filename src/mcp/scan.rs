@@ -102,7 +102,6 @@ impl<'a> Scanner<'a> {
         }
         self.last_key = self.at;
         let (key, escaped) = self.string()?;
-        let key = &key[1..key.len() - 1];
         let key = if escaped {
             unescape(key)
         } else {
@@ -253,16 +252,28 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The string that begins here, with its quotes, and whether it holds an escape.
+    /// The inside of the string that begins here, and whether it holds an escape.
     fn string(&mut self) -> Result<(&'a str, bool), ScanError> {
-        let start = self.at;
-        let found = text::string_end(self.text.as_bytes(), start)
+        let (bytes, start) = (self.text.as_bytes(), self.at + 1);
+        let plain = text::plain_end(bytes, start);
+        let escaped = bytes.get(plain) != Some(&b'"');
+        self.at = if escaped {
+            self.escaped_end(plain)?
+        } else {
+            plain + 1
+        };
+        Ok((&self.text[start..self.at - 1], escaped))
+    }
+
+    /// The end of the string whose first escape, or fault, stands at `from`.
+    #[cold]
+    fn escaped_end(&mut self, from: usize) -> Result<usize, ScanError> {
+        let found = text::string_end(self.text.as_bytes(), from)
             .map_err(|(at, expected)| ScanError::Syntax { at, expected })?;
-        self.at = found.end;
         if found.lone_surrogate && self.rules == Rules::Strict {
-            return Err(ScanError::LoneSurrogate { at: self.at });
+            return Err(ScanError::LoneSurrogate { at: found.end });
         }
-        Ok((&self.text[start..self.at], found.escaped))
+        Ok(found.end)
     }
 
     fn number(&mut self) -> Result<(), ScanError> {

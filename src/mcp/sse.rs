@@ -1,6 +1,8 @@
 //! Server-sent events (WHATWG HTML, section 9.2): an incremental parser that copies only what chunks cut in two,
 //! and an encoder.
 
+use std::ops::Range;
+
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::refusal::{Code, Refusal};
@@ -21,7 +23,7 @@ impl Event {
     pub fn is_message(&self) -> bool {
         self.name
             .as_ref()
-            .is_none_or(|name| name.is_empty() || name == "message")
+            .is_none_or(|name| name.is_empty() || name == MESSAGE)
     }
 }
 
@@ -30,6 +32,8 @@ impl Event {
 pub struct Parser {
     max: usize,
     chunk: Bytes,
+    /// Where the part of the chunk begins that was not read.
+    at: usize,
     /// The beginning of a line whose end has not come.
     carry: BytesMut,
     /// A carriage return ended the last line, so a line feed that comes next belongs to it.
@@ -40,6 +44,39 @@ pub struct Parser {
     data: Option<Data>,
     size: usize,
     retry: Option<u64>,
+}
+
+/// The type of an event that carries JSON-RPC.
+const MESSAGE: &[u8] = b"message";
+
+/// A line: where it stands in the chunk, or what was put together of it.
+enum Line {
+    Here(Range<usize>),
+    Joined(Bytes),
+}
+
+impl Line {
+    fn of<'a>(&'a self, chunk: &'a Bytes) -> &'a [u8] {
+        match self {
+            Self::Here(place) => &chunk[place.clone()],
+            Self::Joined(line) => line,
+        }
+    }
+
+    /// Its bytes from `begin` on, to keep.
+    fn slice(&self, chunk: &Bytes, begin: usize) -> Bytes {
+        match self {
+            Self::Here(place) => chunk.slice(place.start + begin..place.end),
+            Self::Joined(line) => line.slice(begin..),
+        }
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        match self {
+            Self::Here(place) => place.start += bytes,
+            Self::Joined(line) => line.advance(bytes),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -54,6 +91,7 @@ impl Parser {
         Self {
             max,
             chunk: Bytes::new(),
+            at: 0,
             carry: BytesMut::new(),
             skip_feed: false,
             at_start: true,
@@ -67,13 +105,13 @@ impl Parser {
 
     /// Gives it the next chunk, once [`Parser::next_event`] has returned `None`.
     pub fn push(&mut self, chunk: Bytes) {
-        if self.chunk.is_empty() {
-            self.chunk = chunk;
+        let rest = &self.chunk[self.at..];
+        self.chunk = if rest.is_empty() {
+            chunk
         } else {
-            let mut joined = BytesMut::from(std::mem::take(&mut self.chunk));
-            joined.extend_from_slice(&chunk);
-            self.chunk = joined.freeze();
-        }
+            [rest, &chunk].concat().into()
+        };
+        self.at = 0;
     }
 
     /// The next whole event; `None` asks for more bytes. An event that the stream's end cuts off never comes.
@@ -82,7 +120,7 @@ impl Parser {
     /// [`Code::UpstreamEventTooLarge`]; the stream is of no use afterwards.
     pub fn next_event(&mut self) -> Result<Option<Event>, Refusal> {
         while let Some(line) = self.line()? {
-            if line.is_empty() {
+            if line.of(&self.chunk).is_empty() {
                 if let Some(event) = self.dispatch() {
                     return Ok(Some(event));
                 }
@@ -103,41 +141,48 @@ impl Parser {
         self.retry
     }
 
-    fn line(&mut self) -> Result<Option<Bytes>, Refusal> {
-        if self.skip_feed && !self.chunk.is_empty() {
+    fn line(&mut self) -> Result<Option<Line>, Refusal> {
+        if self.skip_feed && self.at < self.chunk.len() {
             self.skip_feed = false;
-            if self.chunk[0] == b'\n' {
-                self.chunk.advance(1);
-            }
+            self.at += usize::from(self.chunk[self.at] == b'\n');
         }
-        let Some(end) = memchr::memchr2(b'\r', b'\n', &self.chunk) else {
-            self.fits(self.carry.len() + self.chunk.len())?;
-            self.carry.extend_from_slice(&self.chunk);
-            self.chunk.clear();
+        let rest = &self.chunk[self.at..];
+        let length = memchr::memchr2(b'\r', b'\n', rest);
+        let begun = self.carry.len();
+        self.fits(begun + length.unwrap_or(rest.len()))?;
+        let Some(length) = length else {
+            self.carry.extend_from_slice(rest);
+            self.chunk = Bytes::new();
+            self.at = 0;
             return Ok(None);
         };
-        self.fits(self.carry.len() + end)?;
-        let mut line = self.chunk.split_to(end);
-        self.skip_feed = self.chunk[0] == b'\r';
-        self.chunk.advance(1);
-        if !self.carry.is_empty() {
-            self.carry.extend_from_slice(&line);
-            line = self.carry.split().freeze();
-        }
-        if std::mem::take(&mut self.at_start) && line.starts_with("\u{feff}".as_bytes()) {
-            line.advance(3);
+        let place = self.at..self.at + length;
+        self.at = place.end + 1;
+        self.skip_feed = self.chunk[place.end] == b'\r';
+        let mut line = if begun == 0 {
+            Line::Here(place)
+        } else {
+            self.carry.extend_from_slice(&self.chunk[place]);
+            Line::Joined(self.carry.split().freeze())
+        };
+        if std::mem::take(&mut self.at_start)
+            && line.of(&self.chunk).starts_with("\u{feff}".as_bytes())
+        {
+            line.skip(3);
         }
         Ok(Some(line))
     }
 
-    fn field(&mut self, line: &Bytes) -> Result<(), Refusal> {
-        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
-        let mut value = line.slice(line.len().min(colon + 1)..);
-        if value.first() == Some(&b' ') {
-            value.advance(1);
-        }
-        match &line[..colon] {
+    fn field(&mut self, line: &Line) -> Result<(), Refusal> {
+        let text = line.of(&self.chunk);
+        let colon = text.iter().position(|byte| *byte == b':');
+        let colon = colon.unwrap_or(text.len());
+        let space = usize::from(text.get(colon + 1) == Some(&b' '));
+        let begin = text.len().min(colon + 1 + space);
+        let value = || line.slice(&self.chunk, begin);
+        match &text[..colon] {
             b"data" => {
+                let value = value();
                 self.grow(value.len() + 1)?;
                 self.data = Some(match self.data.take() {
                     None => Data::One(value),
@@ -155,15 +200,21 @@ impl Parser {
                 });
             }
             b"event" => {
-                self.grow(value.len())?;
-                self.name = Some(value);
+                // The usual name is not worth a share of the chunk.
+                let name = match &text[begin..] {
+                    MESSAGE => Bytes::from_static(MESSAGE),
+                    _ => value(),
+                };
+                self.grow(name.len())?;
+                self.name = Some(name);
             }
-            b"id" if !value.contains(&0) => {
-                self.grow(value.len())?;
-                self.id = Some(value);
+            b"id" if !text[begin..].contains(&0) => {
+                let id = value();
+                self.grow(id.len())?;
+                self.id = Some(id);
             }
-            b"retry" if value.iter().all(u8::is_ascii_digit) => {
-                self.retry = std::str::from_utf8(&value)
+            b"retry" if text[begin..].iter().all(u8::is_ascii_digit) => {
+                self.retry = std::str::from_utf8(&text[begin..])
                     .ok()
                     .and_then(|digits| digits.parse().ok())
                     .or(self.retry);

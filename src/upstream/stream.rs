@@ -13,16 +13,16 @@ use super::{
 use crate::{
     deadline::Deadline,
     egress,
-    mcp::{Envelope, Kind, sse},
+    mcp::{Envelope, Kind, News, sse},
     policy::Permit,
 };
 
 /// What a server says on a stream.
 pub enum Item {
-    /// A notification.
+    /// A notification of a kind that is relayed.
     Notification {
-        /// Its method.
-        method: Box<str>,
+        /// What it tells.
+        news: News,
         /// The JSON text.
         text: Bytes,
     },
@@ -226,25 +226,31 @@ impl Messages {
                 way.note(event.id.as_ref(), says);
             }
             let id = event.id.filter(|_| self.named);
-            let item = says.then(|| self.item(event.data)).transpose()?;
+            let item = if says { self.item(event.data)? } else { None };
             self.accept(id.as_ref().and_then(event_id), item)?;
         }
         // `retry` needs no event around it.
         self.accept(None, None)
     }
 
-    fn item(&self, text: Bytes) -> Result<Item, Error> {
+    /// The message in an event; `None` where it tells something that is not relayed.
+    fn item(&self, text: Bytes) -> Result<Option<Item>, Error> {
+        let notice = Envelope::notice(&text);
+        if let Some(news) = notice.map(|method| News::find(&method)) {
+            return Ok(news.map(|news| Item::Notification { news, text }));
+        }
         let malformed = |reason: String| Error::Malformed {
             server: self.server(),
             reason,
         };
         let envelope = Envelope::upstream(&text)
             .map_err(|refusal| malformed(refusal.detail.unwrap_or(refusal.public)))?;
-        Ok(match (envelope.kind, self.awaited) {
-            (Kind::Notification, _) => Item::Notification {
-                method: (&*envelope.method).into(),
-                text: text.clone(),
-            },
+        Ok(Some(match (envelope.kind, self.awaited) {
+            (Kind::Notification, _) => {
+                let news = News::find(&envelope.method);
+                drop(envelope);
+                return Ok(news.map(|news| Item::Notification { news, text }));
+            }
             (Kind::Request, _) => Item::Request {
                 method: (&*envelope.method).into(),
                 id: envelope.id_text().unwrap_or("null").into(),
@@ -262,7 +268,7 @@ impl Messages {
                     server: self.server(),
                 });
             }
-        })
+        }))
     }
 
     /// Takes what an event says; whatever message comes with the answer and after it makes the answer doubtful.

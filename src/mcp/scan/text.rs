@@ -6,16 +6,14 @@ use std::borrow::Cow;
 pub(super) struct StringEnd {
     /// Just after the closing quote.
     pub(super) end: usize,
-    /// Whether it holds an escape.
-    pub(super) escaped: bool,
     /// Whether an escape names half a surrogate pair.
     pub(super) lone_surrogate: bool,
 }
 
-/// Finds the end of the string whose opening quote stands at `start`; an error is a position and what may stand there.
-pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<StringEnd, (usize, &'static str)> {
-    let mut at = start + 1;
-    let mut escaped = false;
+/// Finds the end of the string of which `from` is inside, between two characters of it; an error is a position and what
+/// may stand there.
+pub(super) fn string_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize, &'static str)> {
+    let mut at = from;
     let mut lone_surrogate = false;
     // Whether the escape that ends at `at` is the first half of a pair.
     let mut high = false;
@@ -27,12 +25,10 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<StringEnd, (usize
             Some(b'"') => {
                 return Ok(StringEnd {
                     end: next + 1,
-                    escaped,
                     lone_surrogate: lone_surrogate | high,
                 });
             }
             Some(b'\\') => {
-                escaped = true;
                 let (unit, end) = escape(bytes, next).ok_or((next, "a valid escape"))?;
                 lone_surrogate |= high != (0xDC00..0xE000).contains(&unit);
                 high = (0xD800..0xDC00).contains(&unit);
@@ -48,7 +44,7 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<StringEnd, (usize
 ///
 /// Most strings are short: their first 32 bytes are looked at in words. Only then do vector instructions, which cost more
 /// to begin with, take over.
-fn plain_end(bytes: &[u8], start: usize) -> usize {
+pub(super) fn plain_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
         if let Some(found) = stop_in_word(u64::from_le_bytes(*word)) {
