@@ -10,6 +10,7 @@ mod context;
 mod courier;
 mod discover;
 mod entry;
+mod event_id;
 mod farewell;
 mod finding;
 mod forward;
@@ -22,6 +23,7 @@ mod pass;
 mod questions;
 mod relay;
 mod reply;
+mod resume;
 mod rounds;
 mod session;
 mod streams;
@@ -163,7 +165,7 @@ impl Gateway {
         entry.record().generation = Some(permit.generation());
         match ask.head.method {
             Method::POST => self.post(&ask, &permit, entry).await,
-            Method::GET => Box::pin(listening::listen(self, &ask, &permit, entry)).await,
+            Method::GET => Box::pin(resume::get(self, &ask, &permit, entry)).await,
             Method::DELETE => Box::pin(legacy::end(self, &ask, &permit, entry)).await,
             _ => {
                 let refusal = Refusal::new(

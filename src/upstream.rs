@@ -6,6 +6,8 @@
 mod answer;
 mod era;
 mod error;
+mod get;
+mod resume;
 mod session;
 mod stream;
 mod subscribe;
@@ -21,8 +23,9 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 pub use answer::{Answer, Edit, Message, ResultKind};
 pub use era::Eras;
 pub use error::Error;
+use resume::Way;
 pub use session::{Hello, Session};
-pub use stream::{Item, Messages};
+pub use stream::{Event, Item, Messages};
 
 use crate::{
     catalog::PinnedTool,
@@ -44,7 +47,7 @@ pub enum Wire<'a> {
     /// Alone, with its metadata mirrored in headers (2026-07-28).
     Modern(HeaderMap),
     /// In a session.
-    Legacy(&'a Session),
+    Legacy(&'a Arc<Session>),
 }
 
 /// One JSON-RPC request, its id already the one that the upstream is to see.
@@ -114,12 +117,25 @@ impl Upstream {
     }
 
     async fn exchange(&self, request: Request<'_>) -> Result<Answered, Error> {
-        let Request { permit, id, .. } = request;
+        let Request {
+            permit,
+            id,
+            deadline,
+            ..
+        } = request;
+        let session = match request.wire {
+            Wire::Modern(_) => None,
+            Wire::Legacy(session) => Some(session),
+        };
         let inbound = self.post(request).await?;
         let destination = inbound.destination.clone();
         let answer = answer::read(permit, id, inbound).await;
         Ok(Answered {
-            answer,
+            answer: match session {
+                Some(session) => answer
+                    .map(|answer| answer.resumable(|| Way::new(self, session, permit, deadline))),
+                None => answer,
+            },
             destination,
         })
     }

@@ -73,7 +73,8 @@ impl<'a> Asked<'a> {
         let id = message
             .id
             .filter(|_| message.kind == Kind::Request)
-            .map(|id| ask.body.slice(id.part().range()))
+            // Copied: a part of the body would keep all of it for as long as an answer may be fetched again.
+            .map(|id| Bytes::copy_from_slice(id.as_str().as_bytes()))
             .unwrap_or_default();
         Ok(Self {
             message,
@@ -238,6 +239,25 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
+    /// That of a request that was answered already, and has no place among those in flight.
+    pub(super) fn of_answered(id: u64, session: Arc<Session>) -> Self {
+        Self {
+            id,
+            session: Some(session),
+            place: None,
+        }
+    }
+
+    /// Whether it has a place among the requests in flight of its session.
+    pub(super) fn is_in_flight(&self) -> bool {
+        self.place.is_some()
+    }
+
+    /// Its session; `None` in the modern era.
+    pub(super) fn session(&self) -> Option<&Arc<Session>> {
+        self.session.as_ref()
+    }
+
     /// What `asking` returns, unless the client stops it first. It is taken pinned: by value it would be held twice.
     pub(super) async fn unless_stopped<T>(
         &self,

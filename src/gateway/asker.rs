@@ -52,6 +52,16 @@ impl Asker {
             .filter(|id| !id.is_empty())
     }
 
+    /// The same for keeping: a request's bytes are counted as long as any of them are held, and those of a session's are
+    /// not looked at again.
+    pub(super) fn without_body(&self) -> Self {
+        Self {
+            id: Bytes::copy_from_slice(&self.id),
+            body: Bytes::new(),
+            ..self.clone()
+        }
+    }
+
     /// What changes in the answer: in the modern era its kind is named, and how long it may be kept is Tollgate's to
     /// say; where it asks, its state is sealed. Usually nothing.
     pub(super) fn edits(

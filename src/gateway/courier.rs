@@ -40,14 +40,16 @@ impl Courier {
         }
     }
 
+    /// Goes on by the means of another worker, which the client has come back to.
+    pub(super) fn move_to(&mut self, gateway: &Gateway, permit: &Permit) {
+        self.gateway = gateway.clone();
+        self.permit = permit.clone();
+    }
+
     /// Writes what goes on to the client; answers are not for it.
     pub(super) fn carry(&self, item: Item, out: &mut BytesMut) {
         match item {
-            Item::Notification { method, text } => {
-                if let Some(news) = News::find(&method) {
-                    self.tell(news, text, out);
-                }
-            }
+            Item::Notification { news, text } => self.tell(news, text, out),
             Item::Request { method, id, text } => self.ask(&method, &id, text, out),
             Item::Answer(_) => {}
         }

@@ -2,12 +2,13 @@
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
-use http::Response;
+use http::{HeaderValue, Response};
 
 use super::{
     Ask, Entry, Gateway, ReplyBody,
     courier::{Courier, Line},
     entry::Ending,
+    event_id::{Marks, Stream as Named},
     finding,
     legacy::session_of,
     relay, reply,
@@ -22,22 +23,18 @@ use crate::{
     upstream::Messages,
 };
 
-/// Opens the stream of what the server says unasked.
+/// Opens the stream of what the server says unasked, or resumes it after the server's event `last`.
 pub(super) async fn listen(
     gateway: &Gateway,
     ask: &Ask,
     permit: &Permit,
     mut entry: Entry,
+    last: Option<HeaderValue>,
 ) -> Response<ReplyBody> {
     entry.record().method = Some("GET".into());
     let opening = async {
         let session = session_of(gateway, ask, permit)?;
-        if !headers::accepts_stream(&ask.head.headers) {
-            return Err(Refusal::new(
-                Code::Accept,
-                "`Accept` does not list text/event-stream",
-            ));
-        }
+        check_accept(ask)?;
         let place = session.listen().ok_or_else(|| {
             Refusal::new(
                 Code::AlreadyListening,
@@ -49,9 +46,14 @@ pub(super) async fn listen(
         entry.admit_read()?;
         let opened = gateway
             .upstream
-            .listen(permit, &session.upstream, Deadline::of_open_stream())
+            .listen(
+                permit,
+                &session.upstream,
+                last.as_ref(),
+                Deadline::of_open_stream(),
+            )
             .await?;
-        Ok((session, place, stream, opened))
+        Ok::<_, Refusal>((session, place, stream, opened))
     };
     match opening.await {
         Ok((.., None)) => {
@@ -59,6 +61,7 @@ pub(super) async fn listen(
             finding::unread(entry, Era::Legacy, &refusal.into())
         }
         Ok((session, place, stream, Some(messages))) => {
+            let marks = Marks::new(Named::Listening, Some(&session));
             let line = Line::Session {
                 session,
                 call: None,
@@ -69,6 +72,7 @@ pub(super) async fn listen(
                 place,
                 stream,
                 messages,
+                marks,
                 entry,
             };
             reply::events(listener.events())
@@ -77,12 +81,24 @@ pub(super) async fn listen(
     }
 }
 
+/// A GET asks for an event stream.
+pub(super) fn check_accept(ask: &Ask) -> Result<(), Refusal> {
+    if headers::accepts_stream(&ask.head.headers) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Code::Accept,
+        "`Accept` does not list text/event-stream",
+    ))
+}
+
 /// A listening stream, open until either side ends it, the session does, or its place is lost.
 struct Listener {
     courier: Courier,
     place: Listening,
     stream: Place,
     messages: Messages,
+    marks: Marks,
     entry: Entry,
 }
 
@@ -116,8 +132,8 @@ impl Listener {
 
     fn forward(&mut self) -> Bytes {
         let mut out = BytesMut::new();
-        while let Some(item) = self.messages.take() {
-            self.courier.carry(item, &mut out);
+        while let Some(event) = self.messages.take_event() {
+            self.marks.carry(event, &mut out, &self.courier);
         }
         if out.is_empty() {
             sse::KEEP_ALIVE

@@ -7,14 +7,20 @@ use futures_util::{Stream, stream};
 use tokio::time::Instant;
 
 use super::{
-    Asked, Entry, Gateway, Proof, asked::Ticket, asker::Asker, courier::Courier, entry::Ending,
+    Asked, Entry, Gateway, Proof,
+    asked::Ticket,
+    asker::Asker,
+    courier::Courier,
+    entry::Ending,
+    event_id::{self, Marks},
+    resume::{self, Call, Claim, Lost, Offered},
 };
 use crate::{
     deadline::Alarm,
     mcp::{Rejection, reply, sse},
     policy::Permit,
     refusal::Refusal,
-    upstream::{Item, Message, Messages},
+    upstream::{Event, Item, Message, Messages},
 };
 
 /// A comment is sent after so long without an event, so that nothing in between takes the stream for dead.
@@ -29,6 +35,11 @@ pub(super) struct Relay {
     courier: Courier,
     ticket: Ticket,
     asker: Asker,
+    marks: Marks,
+    /// From the first event that the client can come back for.
+    offered: Option<Offered>,
+    /// Who takes the call over, on another stream.
+    claim: Option<Claim>,
     quiet: Alarm,
     over: bool,
 }
@@ -42,14 +53,39 @@ impl Relay {
         messages: Box<Messages>,
         ticket: Ticket,
     ) -> Self {
-        Self {
+        let call = Call {
             gateway: gateway.clone(),
             permit: permit.clone(),
             entry,
-            messages,
             courier: Courier::new(gateway, permit, asked.line(&ticket)),
             ticket,
             asker: asked.asker.clone(),
+        };
+        Self::of(call, messages, None)
+    }
+
+    /// The same for a call that has no stream, on which `messages` go on.
+    pub(super) fn of(call: Call, messages: Box<Messages>, offered: Option<Offered>) -> Self {
+        let Call {
+            gateway,
+            permit,
+            entry,
+            courier,
+            ticket,
+            asker,
+        } = call;
+        let stream = event_id::Stream::Call(ticket.id);
+        Self {
+            marks: Marks::new(stream, ticket.session().map(AsRef::as_ref)),
+            gateway,
+            permit,
+            entry,
+            messages,
+            courier,
+            ticket,
+            asker,
+            offered,
+            claim: None,
             quiet: Alarm::default(),
             over: false,
         }
@@ -57,9 +93,9 @@ impl Relay {
 
     /// The caller's stream. Events that came together leave together.
     pub(super) fn events(self) -> impl Stream<Item = Bytes> + Send {
-        stream::unfold(self, async |mut relay| {
-            let bytes = relay.next().await?;
-            Some((bytes, relay))
+        stream::unfold(Streaming(Some(self)), async |mut streaming| {
+            let bytes = streaming.0.as_mut()?.next().await?;
+            Some((bytes, streaming))
         })
     }
 
@@ -70,6 +106,10 @@ impl Relay {
         self.quiet.set(Some(Instant::now() + QUIET));
         let waited = tokio::select! {
             biased;
+            claim = resume::claimed(&mut self.offered) => {
+                self.claim = Some(claim);
+                return None;
+            }
             waited = self.messages.wait() => waited,
             () = self.ticket.stopped() => return self.stop().await,
             () = poll_fn(|context| self.quiet.poll(context)) => return Some(sse::KEEP_ALIVE),
@@ -87,11 +127,13 @@ impl Relay {
 
     async fn forward(&mut self) -> Option<Bytes> {
         let mut out = BytesMut::new();
-        while let Some(item) = self.messages.take() {
-            match item {
-                Item::Answer(message) => return Some(self.finish(&message, out).await),
-                item => self.courier.carry(item, &mut out),
+        while let Some(event) = self.messages.take_event() {
+            self.offer(&event);
+            if let Some(Item::Answer(message)) = event.item {
+                self.marks.begin(event.id.as_ref(), event.retry, &mut out);
+                return Some(self.finish(&message, out).await);
             }
+            self.marks.carry(event, &mut out, &self.courier);
         }
         // A stream without an event in it would end the caller's; a comment says nothing and keeps it.
         Some(if out.is_empty() {
@@ -112,6 +154,7 @@ impl Relay {
         self.over = true;
         match self.entry.close(Ending::with(message)).await {
             Ok(proof) => {
+                self.remember();
                 let last = last(&message.pieces(&self.asker.id, &edits), out, proof);
                 self.messages.attach(last)
             }
@@ -119,6 +162,50 @@ impl Relay {
                 self.encode_refusal(&refusal, &mut out);
                 out.freeze()
             }
+        }
+    }
+
+    /// Lets the client come back for what follows an event that has an id.
+    fn offer(&mut self, event: &Event) {
+        if event.id.is_some() && self.offered.is_none() && self.ticket.is_in_flight() {
+            self.offered = self.ticket.session().map(|session| {
+                let session = session.clone();
+                Offered::new(session, self.ticket.id)
+            });
+        }
+    }
+
+    /// The client may lose the answer on its way, and come back for it.
+    fn remember(&mut self) {
+        if let (Some(_), Some(session)) = (self.offered.take(), self.ticket.session()) {
+            session.resumable.remember(self.ticket.id, &self.asker);
+        }
+    }
+
+    /// The caller went away before the answer, or comes back on another stream.
+    fn leave(self) {
+        let (Some(offered), Some(until)) = (self.offered, self.messages.resumable_until()) else {
+            return;
+        };
+        if self.over {
+            return;
+        }
+        let call = Call {
+            gateway: self.gateway,
+            permit: self.permit,
+            entry: self.entry,
+            courier: self.courier,
+            ticket: self.ticket,
+            asker: self.asker,
+        };
+        let lost = Box::new(Lost {
+            session: offered.session().clone(),
+            call,
+            until,
+        });
+        match self.claim {
+            Some(claim) => offered.hand_over(lost, claim),
+            None => offered.keep(lost),
         }
     }
 
@@ -142,6 +229,17 @@ impl Relay {
         let rejection = Rejection::from(refusal.clone()).with_id(id);
         let (_, body) = reply::refused(self.asker.era, self.asker.method, &rejection);
         sse::encode(out, &[&body]);
+    }
+}
+
+/// A relay whose stream is open; the caller may close it at any moment.
+struct Streaming(Option<Relay>);
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        if let Some(relay) = self.0.take() {
+            relay.leave();
+        }
     }
 }
 

@@ -23,7 +23,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::questions::Questions;
+use super::{questions::Questions, resume::Resumable};
 use crate::{
     id,
     mcp::capabilities::Offer,
@@ -55,11 +55,13 @@ pub(super) struct Sessions {
 /// One session: the client's side, and the upstream's side that it alone uses.
 pub(super) struct Session {
     pub(super) id: Arc<str>,
-    pub(super) upstream: upstream::Session,
+    pub(super) upstream: Arc<upstream::Session>,
     /// What the client offers to the server.
     pub(super) offer: Offer,
     /// What the server asks of the client.
     pub(super) questions: Questions,
+    /// What of it can be resumed.
+    pub(super) resumable: Resumable,
     subject: Arc<Subject>,
     server: Arc<Server>,
     running: Mutex<HashMap<Bytes, Running>>,
@@ -145,9 +147,10 @@ impl Sessions {
         });
         let session = Arc::new(Session {
             id: id::token().into(),
-            upstream,
+            upstream: Arc::new(upstream),
             offer,
             questions: Questions::default(),
+            resumable: Resumable::default(),
             subject,
             server,
             running: Mutex::default(),

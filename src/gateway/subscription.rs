@@ -113,8 +113,8 @@ impl Listener {
         let mut out = BytesMut::new();
         while let Some(item) = self.opened.messages.take() {
             match item {
-                Item::Notification { method, text } => {
-                    if self.carry(&method, &text, &mut out).is_break() {
+                Item::Notification { news, text } => {
+                    if self.carry(news, &text, &mut out).is_break() {
                         return self.end(out);
                     }
                 }
@@ -132,25 +132,25 @@ impl Listener {
 
     /// Writes what is this subscription's, from the acknowledgement on. A notification that does not name it, which
     /// servers MUST, may be meant for another. Breaks where the server gives the subscription up.
-    fn carry(&mut self, method: &str, text: &Bytes, out: &mut BytesMut) -> ControlFlow<()> {
+    fn carry(&mut self, news: News, text: &Bytes, out: &mut BytesMut) -> ControlFlow<()> {
         let Ok(message) = Envelope::upstream(text) else {
             return ControlFlow::Continue(());
         };
         let own = |part: &Part<'_>| self.is_own(part.as_str());
         let ours = message.meta().and_then(|meta| meta.subscription_id);
-        match (News::find(method), ours.filter(own)) {
-            (Some(News::Cancelled), _) => {
+        match (news, ours.filter(own)) {
+            (News::Cancelled, _) => {
                 let params = message.params.as_ref();
                 let cancelled = params.and_then(|params| params.request_id);
                 if cancelled.as_ref().is_some_and(own) {
                     return ControlFlow::Break(());
                 }
             }
-            (Some(News::Acknowledged), Some(part)) if !self.acknowledged => {
+            (News::Acknowledged, Some(part)) if !self.acknowledged => {
                 self.acknowledged = true;
                 self.tell(text, part, out);
             }
-            (Some(News::ListChanged | News::ResourceUpdated), Some(part)) if self.acknowledged => {
+            (News::ListChanged | News::ResourceUpdated, Some(part)) if self.acknowledged => {
                 self.tell(text, part, out);
             }
             _ => {}

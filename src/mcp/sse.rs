@@ -284,6 +284,28 @@ pub fn encode(out: &mut BytesMut, pieces: &[&[u8]]) {
     out.put_slice(b"\n\n");
 }
 
+/// Appends the `id` of the event that follows, made of `pieces`, none of which has a line break.
+pub fn encode_id(out: &mut BytesMut, pieces: &[&[u8]]) {
+    out.put_slice(b"id: ");
+    for piece in pieces {
+        out.put_slice(piece);
+    }
+    out.put_u8(b'\n');
+}
+
+/// Appends `retry`, in milliseconds.
+pub fn encode_retry(out: &mut BytesMut, retry: u128) {
+    let mut buffer = itoa::Buffer::new();
+    out.put_slice(b"retry: ");
+    out.put_slice(buffer.format(retry).as_bytes());
+    out.put_u8(b'\n');
+}
+
+/// Appends an event without data, whose id names a place to go on from (MCP 2025-11-25, transports).
+pub fn encode_nothing(out: &mut BytesMut) {
+    out.put_slice(b"data: \n\n");
+}
+
 /// One `message` event with this data.
 pub fn frame(data: &[u8]) -> Bytes {
     let mut out = BytesMut::new();

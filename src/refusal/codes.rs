@@ -87,6 +87,7 @@ codes! {
     SessionUnknown "mcp.session_unknown" Caller 404 Rpc(-32600), "start a new session with `initialize`";
     SessionLimit "mcp.session_limit" Caller 429 Rpc(-32600), "end sessions that are no longer used";
     AlreadyListening "mcp.already_listening" Caller 409 Rpc(-32600), "use the stream that is open, or close it first";
+    ResumeUnknown "mcp.resume_unknown" Caller 400 Rpc(-32600), "send the request again if its answer is still needed, or listen without `Last-Event-ID`";
     StreamLimit "mcp.stream_limit" Caller 429 Rpc(-32600), "close streams that are no longer listened to";
     DuplicateId "mcp.duplicate_id" Caller 400 Rpc(-32600), "give each request in flight an id of its own";
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::{Error, Messages};
+use super::{Error, Messages, resume::Way};
 use crate::{
     egress::{Body, Inbound},
     mcp::{Envelope, Kind, envelope::splice, scan::Part, tools::Page},
@@ -22,6 +22,14 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// The same, resumed by `way` where it is a stream that ends too soon.
+    pub(super) fn resumable(self, way: impl FnOnce() -> Way) -> Self {
+        match self {
+            Self::Stream(messages) => Self::Stream(Box::new(messages.by(way()))),
+            whole => whole,
+        }
+    }
+
     /// The answer itself, waited for; what a stream says before it is passed over.
     pub(super) async fn whole(self) -> Result<Message, Error> {
         match self {
@@ -317,18 +325,6 @@ pub(super) async fn read(permit: &Permit, id: u64, inbound: Inbound) -> Result<A
     }
 }
 
-/// Reads the answer to a GET: the stream, or `None` where the server offers none.
-pub(super) fn read_listening(permit: &Permit, inbound: Inbound) -> Result<Option<Messages>, Error> {
-    match (inbound.status, Type::of(&inbound.headers)) {
-        (StatusCode::OK, Type::Events) => {
-            Ok(Some(Messages::listening(permit, inbound.body.open_ended())))
-        }
-        (StatusCode::METHOD_NOT_ALLOWED, _) => Ok(None),
-        (status, _) if !status.is_success() => Err(status_error(permit, status)),
-        _ => Err(content_type_error(permit, &inbound.headers)),
-    }
-}
-
 /// The error that a status without a usable body stands for.
 pub(super) fn status_error(permit: &Permit, status: StatusCode) -> Error {
     let server = permit.server().name.clone();
@@ -344,7 +340,7 @@ pub(super) fn status_error(permit: &Permit, status: StatusCode) -> Error {
     }
 }
 
-fn content_type_error(permit: &Permit, headers: &HeaderMap) -> Error {
+pub(super) fn content_type_error(permit: &Permit, headers: &HeaderMap) -> Error {
     let found = headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 use tokio::sync::Semaphore;
 
-use super::{Error, Message, Upstream, answer, stream::Messages};
+use super::{Error, Message, Upstream, answer};
 use crate::{
     deadline::Deadline,
     egress::Effect,
@@ -137,27 +137,6 @@ impl Upstream {
             .await?;
         let _ = inbound.body.collect(4096).await;
         Ok(())
-    }
-
-    /// Opens the stream of what the server says unasked. `None` where it offers none (405).
-    pub async fn listen(
-        &self,
-        permit: &Permit,
-        session: &Session,
-        deadline: Deadline,
-    ) -> Result<Option<Messages>, Error> {
-        let headers = session.headers();
-        let inbound = self
-            .send(
-                permit,
-                Method::GET,
-                headers,
-                Bytes::new(),
-                &Effect::Read,
-                deadline,
-            )
-            .await?;
-        answer::read_listening(permit, inbound)
     }
 
     /// Opens `session` anew, unless another request has done so since `seen`.

@@ -1,24 +1,28 @@
 //! A server's event stream, message by message.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 
-use super::{Error, Message};
+use super::{
+    Error, Message,
+    resume::{Way, event_id, retry},
+};
 use crate::{
+    deadline::Deadline,
     egress,
-    mcp::{Envelope, Kind, sse},
+    mcp::{Envelope, Kind, News, sse},
     policy::Permit,
 };
 
 /// What a server says on a stream.
 pub enum Item {
-    /// A notification.
+    /// A notification of a kind that is relayed.
     Notification {
-        /// Its method.
-        method: Box<str>,
+        /// What it tells.
+        news: News,
         /// The JSON text.
         text: Bytes,
     },
@@ -35,36 +39,80 @@ pub enum Item {
     Answer(Message),
 }
 
-/// The messages of one stream, in order.
+/// One event of a stream.
+pub struct Event {
+    /// Where the stream can be resumed after it; always `None` in the modern era.
+    pub id: Option<HeaderValue>,
+    /// How long the server wants clients to wait before they come back, where it says something new.
+    pub retry: Option<Duration>,
+    /// The message in it; an event without one only says the above.
+    pub item: Option<Item>,
+}
+
+/// The messages of one stream, in order. In a session, a stream that ends before its answer is resumed.
 pub struct Messages {
     permit: Permit,
-    body: egress::Body,
+    /// `None` while what is left of the stream is fetched.
+    body: Option<egress::Body>,
     parser: sse::Parser,
-    ready: VecDeque<Item>,
+    ready: VecDeque<Event>,
     awaited: Option<u64>,
+    /// Whether event ids mean anything.
+    named: bool,
+    way: Option<Box<Way>>,
+    /// The last `retry`, in milliseconds.
+    retry: Option<u64>,
+    /// Bytes of the answer, whatever streams they came on.
+    came: usize,
     done: bool,
 }
 
 impl Messages {
     /// The stream that answers the request `id`.
     pub(super) fn answering(permit: &Permit, id: u64, body: egress::Body) -> Self {
-        Self::new(permit, Some(id), body)
+        Self::new(permit, Some(id), Some(body))
+    }
+
+    /// What is left of the stream that answers the request `id`, by the `way` that leads there.
+    pub(super) fn resumed(permit: &Permit, id: u64, way: Way) -> Self {
+        Self::new(permit, Some(id), None).by(way)
     }
 
     /// The stream of what the server says unasked.
     pub(super) fn listening(permit: &Permit, body: egress::Body) -> Self {
-        Self::new(permit, None, body)
+        Self {
+            named: true,
+            ..Self::new(permit, None, Some(body))
+        }
     }
 
-    fn new(permit: &Permit, awaited: Option<u64>, body: egress::Body) -> Self {
+    /// The same, resumed by `way` if it ends before the answer.
+    pub(super) fn by(self, way: Way) -> Self {
+        Self {
+            named: true,
+            way: Some(Box::new(way)),
+            ..self
+        }
+    }
+
+    fn new(permit: &Permit, awaited: Option<u64>, body: Option<egress::Body>) -> Self {
         Self {
             permit: permit.clone(),
             body,
-            parser: sse::Parser::new(permit.server().limits.response_bytes),
+            parser: parser(permit),
             ready: VecDeque::new(),
             awaited,
+            named: false,
+            way: None,
+            retry: None,
+            came: 0,
             done: false,
         }
+    }
+
+    /// When the call ends whose answer can be resumed; `None` where it cannot.
+    pub fn resumable_until(&self) -> Option<Deadline> {
+        self.way.as_ref().map(|way| way.deadline())
     }
 
     /// Waits until something has come; then [`Messages::take`] returns it. False at the end of the stream.
@@ -74,23 +122,22 @@ impl Messages {
             if self.done {
                 return Ok(false);
             }
-            // What was taken and not attached is gone by now.
-            self.body.release_to(self.parser.pending());
-            let chunk = self
-                .body
-                .next_ready()
-                .await
-                .map_err(|source| self.egress_error(source))?;
-            let Some(chunk) = chunk else {
-                self.done = true;
-                if self.awaited.is_some() {
-                    return Err(Error::NoAnswer {
-                        server: self.server(),
-                    });
-                }
+            let Some(body) = &mut self.body else {
+                self.body = Some(self.rest().await?);
+                self.parser = parser(&self.permit);
                 continue;
             };
-            self.read(chunk)?;
+            // What was taken and not attached is gone by now.
+            body.release_to(self.parser.pending());
+            match body.next_ready().await {
+                Ok(Some(chunk)) => self.read(chunk)?,
+                Ok(None) if self.awaited.is_none() => self.done = true,
+                Ok(None) => self.broke(self.no_answer())?,
+                Err(source @ egress::Error::Lost { .. }) => {
+                    self.broke(self.egress_error(source))?
+                }
+                Err(source) => return Err(self.egress_error(source)),
+            }
             if self.done {
                 self.settle()?;
             }
@@ -98,22 +145,52 @@ impl Messages {
         Ok(true)
     }
 
+    /// The stream ended before the answer: resumes it where there is a way.
+    fn broke(&mut self, cause: Error) -> Result<(), Error> {
+        let Some(way) = &mut self.way else {
+            return Err(cause);
+        };
+        way.begin(cause)?;
+        self.body = None;
+        Ok(())
+    }
+
+    async fn rest(&mut self) -> Result<egress::Body, Error> {
+        match &mut self.way {
+            Some(way) => way.body().await,
+            None => Err(self.no_answer()),
+        }
+    }
+
     /// Takes what has come behind the answer: usually the end, so that the connection can serve again.
     fn settle(&mut self) -> Result<(), Error> {
-        match self.body.next_ready().now_or_never() {
+        let body = self.body.as_mut();
+        match body.and_then(|body| body.next_ready().now_or_never()) {
             Some(Ok(Some(chunk))) => self.read(chunk),
             _ => Ok(()),
         }
     }
 
-    /// The next message that has come already.
-    pub fn take(&mut self) -> Option<Item> {
+    /// The next event that has come already.
+    pub fn take_event(&mut self) -> Option<Event> {
         self.ready.pop_front()
+    }
+
+    /// The next message that has come already, whatever its event says beside it.
+    pub fn take(&mut self) -> Option<Item> {
+        loop {
+            if let Some(item) = self.take_event()?.item {
+                return Some(item);
+            }
+        }
     }
 
     /// What was made of the messages that were taken; it counts as they did, until it is dropped.
     pub fn attach(&mut self, made: Bytes) -> Bytes {
-        self.body.attach(made, self.parser.pending())
+        match &mut self.body {
+            Some(body) => body.attach(made, self.parser.pending()),
+            None => made,
+        }
     }
 
     /// The answer, where nothing that comes before it is of interest.
@@ -121,41 +198,58 @@ impl Messages {
         while self.wait().await? {
             while let Some(item) = self.take() {
                 if let Item::Answer(message) = item {
-                    return Ok(message.taken_from(&mut self.body));
+                    return Ok(match &mut self.body {
+                        Some(body) => message.taken_from(body),
+                        None => message,
+                    });
                 }
             }
         }
-        Err(Error::NoAnswer {
-            server: self.server(),
-        })
+        Err(self.no_answer())
     }
 
     fn read(&mut self, chunk: Bytes) -> Result<(), Error> {
-        let held = self.body.hold(chunk.len());
-        held.map_err(|source| self.egress_error(source))?;
+        self.came = self.came.saturating_add(chunk.len());
+        let limit = self.permit.server().limits.response_bytes;
+        if self.way.is_some() && self.came > limit {
+            let host = self.permit.server().endpoint.host().clone();
+            return Err(self.egress_error(egress::Error::TooLarge { host, limit }));
+        }
+        let held = self.body.as_mut().map(|body| body.hold(chunk.len()));
+        held.transpose()
+            .map_err(|source| self.egress_error(source))?;
         self.parser.push(chunk);
         while let Some(event) = self.parser.next_event().map_err(|_| self.too_large())? {
-            // An event without data primes a stream that could be resumed, which is not offered.
-            if event.is_message() && !event.data.is_empty() {
-                let item = self.item(event.data)?;
-                self.accept(item)?;
+            // An event without data names a place to go on from, and carries nothing.
+            let says = event.is_message() && !event.data.is_empty();
+            if let Some(way) = &mut self.way {
+                way.note(event.id.as_ref(), says);
             }
+            let id = event.id.filter(|_| self.named);
+            let item = if says { self.item(event.data)? } else { None };
+            self.accept(id.as_ref().and_then(event_id), item)?;
         }
-        Ok(())
+        // `retry` needs no event around it.
+        self.accept(None, None)
     }
 
-    fn item(&self, text: Bytes) -> Result<Item, Error> {
+    /// The message in an event; `None` where it tells something that is not relayed.
+    fn item(&self, text: Bytes) -> Result<Option<Item>, Error> {
+        let notice = Envelope::notice(&text);
+        if let Some(news) = notice.map(|method| News::find(&method)) {
+            return Ok(news.map(|news| Item::Notification { news, text }));
+        }
         let malformed = |reason: String| Error::Malformed {
             server: self.server(),
             reason,
         };
         let envelope = Envelope::upstream(&text)
             .map_err(|refusal| malformed(refusal.detail.unwrap_or(refusal.public)))?;
-        Ok(match (envelope.kind, self.awaited) {
+        Ok(Some(match (envelope.kind, self.awaited) {
             (Kind::Notification, _) => {
-                let method = (&*envelope.method).into();
+                let news = News::find(&envelope.method);
                 drop(envelope);
-                Item::Notification { method, text }
+                return Ok(news.map(|news| Item::Notification { news, text }));
             }
             (Kind::Request, _) => Item::Request {
                 method: (&*envelope.method).into(),
@@ -174,19 +268,36 @@ impl Messages {
                     server: self.server(),
                 });
             }
-        })
+        }))
     }
 
-    /// Takes an item; whatever comes with the answer and after it makes the answer doubtful.
-    fn accept(&mut self, item: Item) -> Result<(), Error> {
-        if self.done {
+    /// Takes what an event says; whatever message comes with the answer and after it makes the answer doubtful.
+    fn accept(&mut self, id: Option<HeaderValue>, item: Option<Item>) -> Result<(), Error> {
+        if self.done && item.is_some() {
             return Err(Error::ExtraAnswer {
                 server: self.server(),
             });
         }
-        self.done = matches!(item, Item::Answer(_));
-        self.ready.push_back(item);
+        self.done |= matches!(item, Some(Item::Answer(_)));
+        let retry = self.new_retry();
+        if id.is_some() || retry.is_some() || item.is_some() {
+            self.ready.push_back(Event { id, retry, item });
+        }
         Ok(())
+    }
+
+    /// What the server says about coming back, the first time that it says so.
+    fn new_retry(&mut self) -> Option<Duration> {
+        let told = self.parser.retry().filter(|_| self.named);
+        if told.is_none() || told == self.retry {
+            return None;
+        }
+        self.retry = told;
+        let wait = retry(told?);
+        if let Some(way) = &mut self.way {
+            way.wait_for(wait);
+        }
+        Some(wait)
     }
 
     fn egress_error(&self, source: egress::Error) -> Error {
@@ -194,6 +305,12 @@ impl Messages {
             server: self.server(),
             source,
             destination: None,
+        }
+    }
+
+    fn no_answer(&self) -> Error {
+        Error::NoAnswer {
+            server: self.server(),
         }
     }
 
@@ -207,4 +324,8 @@ impl Messages {
     fn server(&self) -> Arc<str> {
         self.permit.server().name.clone()
     }
+}
+
+fn parser(permit: &Permit) -> sse::Parser {
+    sse::Parser::new(permit.server().limits.response_bytes)
 }

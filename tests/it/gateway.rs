@@ -22,6 +22,7 @@ mod odd;
 mod questions;
 mod reload;
 mod renewal;
+mod resume;
 mod rounds;
 mod sentinel;
 mod sessions;

@@ -165,15 +165,26 @@ impl Exchange {
     /// The data of the next event; `None` at the end of the stream.
     pub(crate) async fn event(&mut self) -> Option<String> {
         loop {
+            let event = self.whole_event().await?;
+            let data: Vec<&str> = event
+                .lines()
+                .filter_map(|line| line.strip_prefix("data:"))
+                .collect();
+            let data = data.join("\n").trim_start().to_owned();
+            if !data.is_empty() {
+                return Some(data);
+            }
+        }
+    }
+
+    /// The lines of the next event that is no comment; `None` at the end of the stream.
+    pub(crate) async fn whole_event(&mut self) -> Option<String> {
+        loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
-                let data: Vec<&str> = event
-                    .lines()
-                    .filter_map(|line| line.strip_prefix("data:"))
-                    .collect();
-                let data = data.join("\n").trim_start().to_owned();
+                let event = event.to_owned();
                 self.text = rest.to_owned();
-                if !data.is_empty() {
-                    return Some(data);
+                if event != ":" {
+                    return Some(event);
                 }
                 continue;
             }

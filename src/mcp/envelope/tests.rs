@@ -152,7 +152,7 @@ fn odd_messages_are_refused_with_the_id_where_it_can_be_read() {
         (
             r#"{"jsonrpc":"2.0","id":1,"result":{},"params":{}}"#,
             InvalidRequest,
-            Some("1"),
+            None,
         ),
         (r#"{"jsonrpc":"2.0","result":{}}"#, InvalidRequest, None),
         (
