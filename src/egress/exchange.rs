@@ -24,12 +24,15 @@ const MAX_HEAD: usize = 64 * 1024;
 /// The most bytes of one read. A body that comes in one is not put together from two; hyper reads less until more comes.
 const MAX_READ: usize = 256 * 1024;
 
+/// hyper's half that reads and writes.
+type Wire = Connection<TokioIo<Box<dyn Io>>, Full<Bytes>>;
+
 /// A connection with its handle.
 pub(super) struct Live {
     alarm: Alarm,
     handle: SendRequest<Full<Bytes>>,
     /// Dropped as soon as it ends: only then does hyper give back a request that it did not take.
-    connection: Option<Connection<TokioIo<Box<dyn Io>>, Full<Bytes>>>,
+    connection: Option<Wire>,
 }
 
 /// An exchange without a response.
@@ -138,10 +141,7 @@ impl Live {
     }
 }
 
-fn turn(
-    connection: &mut Option<Connection<TokioIo<Box<dyn Io>>, Full<Bytes>>>,
-    context: &mut Context<'_>,
-) -> bool {
+fn turn(connection: &mut Option<Wire>, context: &mut Context<'_>) -> bool {
     let goes_on = connection
         .as_mut()
         .is_some_and(|connection| Pin::new(connection).poll(context).is_pending());
