@@ -3,6 +3,7 @@
 mod bodies;
 mod bytes;
 mod connection;
+mod conversation;
 mod drain;
 mod effects;
 mod eras;
@@ -20,6 +21,7 @@ mod mirrors;
 mod names;
 mod odd;
 mod questions;
+mod quiet;
 mod reload;
 mod renewal;
 mod resume;
