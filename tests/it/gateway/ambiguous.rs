@@ -89,3 +89,99 @@ async fn a_notification_that_names_two_questions_takes_none_back() {
     );
     gate.stop().await;
 }
+
+/// An error that has people open pages is a question like any other (MCP 2025-11-25, elicitation).
+#[tokio::test]
+async fn an_error_asks_for_no_page_that_a_question_could_not() {
+    let page = |url: &str| {
+        format!(
+            r#""elicitations":[{{"mode":"url","url":"{url}","message":"m","elicitationId":"e"}}]"#
+        )
+    };
+    let good = page("https://example.com/");
+    let bad = page("javascript:alert(1)");
+    let off = "[relay]\nelicitation = false\n";
+    for (code, data, offered, relay, passes) in [
+        ("-32042", good.clone(), OFFERED, "", true),
+        ("-32042", good.clone(), r#"{"elicitation":{}}"#, "", false),
+        ("-32042", good.clone(), OFFERED, off, false),
+        ("-32042", bad.clone(), OFFERED, "", false),
+        ("-32042.0", bad.clone(), OFFERED, "", false),
+        (
+            "-32042",
+            bad.replace("elicit", r"\u0065licit"),
+            OFFERED,
+            "",
+            false,
+        ),
+        (
+            "-32042",
+            bad.replace("elicitations", "ELICITATIONS"),
+            OFFERED,
+            "",
+            false,
+        ),
+        (
+            "-32042",
+            bad.replace(r#""mode":"url","#, ""),
+            OFFERED,
+            "",
+            false,
+        ),
+        ("-32042", format!("{bad},{good}"), OFFERED, "", false),
+        (
+            "-32000",
+            r#""elicitations":7"#.to_owned(),
+            OFFERED,
+            "",
+            false,
+        ),
+        (
+            "-32000",
+            r#""said":"elicitations""#.to_owned(),
+            "{}",
+            "",
+            true,
+        ),
+    ] {
+        let error = format!(
+            r#"{{"jsonrpc":"2.0","id":$ID,"error":{{"code":{code},"message":"m","data":{{{data}}}}}}}"#
+        );
+        let script = move |seen: &Seen| match seen.tool() {
+            "get_fault" => Some(say::json(&error)),
+            "get_weather" if seen.json["params"]["arguments"]["streams"] == true => {
+                Some(say::events(&[&error]))
+            }
+            _ => None,
+        };
+        let (_tools, gate) = before(script, relay).await;
+        let agent = session(&gate, offered).await;
+        let streamed = agent.request(
+            "2",
+            "tools/call",
+            r#""name":"get_weather","arguments":{"streams":true}"#,
+        );
+        for call in [agent.call("1", "get_fault"), streamed] {
+            let reply = gate.send(call).await;
+            assert_eq!(
+                reply.body.contains("example.com") || reply.body.contains("said"),
+                passes,
+                "{data}: {}",
+                reply.body
+            );
+            if !passes {
+                assert_eq!(agent.refusal(&reply), "upstream.malformed", "{data}");
+            }
+        }
+        // Modern servers ask in results.
+        let modern = Agent::modern("s");
+        let reply = gate.send(modern.call("1", "get_fault")).await;
+        assert_eq!(
+            reply.body.contains("said"),
+            data.contains("said"),
+            "{}",
+            reply.body
+        );
+        stop(gate).await;
+    }
+}
