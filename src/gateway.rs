@@ -184,7 +184,12 @@ impl Gateway {
         };
         match self.answer(ask, &asked, permit, &mut entry).await {
             Ok(found) => found.reply(self, &asked, permit, entry).await,
-            Err(refusal) => finding::refused(entry, &asked, refusal).await,
+            Err(refusal) => {
+                if refusal.code == Code::UpstreamSessionLost {
+                    legacy::lose(self, &asked);
+                }
+                finding::refused(entry, &asked, refusal).await
+            }
         }
     }
 

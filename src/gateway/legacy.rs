@@ -186,6 +186,15 @@ pub(super) async fn end(
     }
 }
 
+/// Ends the client's session, whose server has ended its own and opens no other: the 404 has the client start anew, and
+/// every later one says the same (MCP 2025-11-25, session management).
+pub(super) fn lose(gateway: &Gateway, asked: &Asked<'_>) {
+    if let Some(session) = &asked.session {
+        gateway.shared.sessions.end(session);
+        gateway.count_sessions();
+    }
+}
+
 /// The session that a request without a body names.
 pub(super) fn session_of(
     gateway: &Gateway,

@@ -130,7 +130,7 @@ codes! {
     UpstreamExtraAnswer "upstream.extra_answer" Upstream 200 Tool, "the server answered more than once; ask its operator";
     UpstreamNoAnswer "upstream.no_answer" Upstream 200 Tool, "the server ended its stream without an answer; whether the call took effect is not known";
     UpstreamEventTooLarge "upstream.event_too_large" Upstream 200 Tool, "ask for less at once";
-    UpstreamSessionLost "upstream.session_lost" Upstream 200 Tool, "start a new session with `initialize`";
+    UpstreamSessionLost "upstream.session_lost" Upstream 404 Rpc(-32600), "start a new session with `initialize`";
     UpstreamSessionsOnly "upstream.sessions_only" Upstream 400 Rpc(-32600), "start a session with `initialize`; this server speaks the session protocol only";
     UpstreamRevision "upstream.revision" Upstream 400 Rpc(-32602), "ask the operator for a newer version of the server; sessions speak 2025-03-26 to 2025-11-25";
     UpstreamEra "upstream.era" Upstream 400 Rpc(-32022), "connect with a protocol version that the server speaks";

@@ -67,6 +67,7 @@ enum Payload {
         kind: ResultKind,
     },
     Error {
+        whole: Range<usize>,
         code: Option<i64>,
     },
 }
@@ -133,6 +134,10 @@ impl Message {
                 kind: ResultKind::of(result.result_type),
             },
             (None, error) => Payload::Error {
+                whole: error
+                    .as_ref()
+                    .map(|error| error.whole.range())
+                    .unwrap_or_default(),
                 code: error.as_ref().and_then(|error| error.code),
             },
         };
@@ -188,6 +193,14 @@ impl Message {
         }
     }
 
+    /// The error, if it is one.
+    pub fn error(&self) -> Option<&str> {
+        match &self.payload {
+            Payload::Error { whole, .. } => std::str::from_utf8(&self.bytes[whole.clone()]).ok(),
+            Payload::Result { .. } => None,
+        }
+    }
+
     /// What kind of result it is; `None` for an error.
     pub fn result_kind(&self) -> Option<ResultKind> {
         match self.payload {
@@ -240,7 +253,7 @@ impl Message {
     /// The number of a JSON-RPC error; `None` for a result.
     pub fn error_code(&self) -> Option<i64> {
         match self.payload {
-            Payload::Error { code } => Some(code.unwrap_or_default()),
+            Payload::Error { code, .. } => Some(code.unwrap_or_default()),
             Payload::Result { .. } => None,
         }
     }

@@ -1,8 +1,10 @@
 //! The gateway end to end: an agent on one socket, a tool server on another, and the whole product between them.
 
+mod ambiguous;
 mod bodies;
 mod bytes;
 mod connection;
+mod conversation;
 mod drain;
 mod effects;
 mod eras;
@@ -20,6 +22,7 @@ mod mirrors;
 mod names;
 mod odd;
 mod questions;
+mod quiet;
 mod reload;
 mod renewal;
 mod resume;

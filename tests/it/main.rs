@@ -26,6 +26,7 @@ mod support {
     pub(crate) mod gate;
     pub(crate) mod nameserver;
     pub(crate) mod permit;
+    pub(crate) mod pipeline;
     pub(crate) mod sound;
     pub(crate) mod tools;
     pub(crate) mod upstream;

@@ -180,13 +180,20 @@ impl Exchange {
     /// The lines of the next event that is no comment; `None` at the end of the stream.
     pub(crate) async fn whole_event(&mut self) -> Option<String> {
         loop {
+            let event = self.event_or_comment().await?;
+            if event != ":" {
+                return Some(event);
+            }
+        }
+    }
+
+    /// The lines of the next event, be it a comment; `None` at the end of the stream.
+    pub(crate) async fn event_or_comment(&mut self) -> Option<String> {
+        loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
                 let event = event.to_owned();
                 self.text = rest.to_owned();
-                if event != ":" {
-                    return Some(event);
-                }
-                continue;
+                return Some(event);
             }
             if !patiently(self.piece()).await {
                 return None;

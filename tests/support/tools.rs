@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use serde_json::Value;
@@ -61,6 +62,8 @@ pub(crate) enum Step {
     Chunk(String),
     /// Waits for the test.
     Wait(Latch),
+    /// Says nothing for so long, in a test that moves its time.
+    Silence(Duration),
     /// Tells the test.
     Tell(Latch),
     /// Reads until the peer closes, then tells the test.
@@ -263,6 +266,7 @@ impl Connection {
                 return self.say(&chunk).await;
             }
             Step::Wait(latch) => latch.wait().await,
+            Step::Silence(length) => tokio::time::sleep(length).await,
             Step::Tell(latch) => latch.open(),
             Step::Closed(latch) => {
                 self.closed().await;
@@ -277,7 +281,7 @@ impl Connection {
             Step::Reset => {
                 let fd = self.reset.as_ref().unwrap();
                 socket2::SockRef::from(fd)
-                    .set_linger(Some(std::time::Duration::ZERO))
+                    .set_linger(Some(Duration::ZERO))
                     .unwrap();
                 return false;
             }

@@ -1,12 +1,15 @@
 //! Clients that go away in the middle.
 
-use super::{before, stop};
+use tokio::runtime::Handle;
+
+use super::{before, quiet, stop};
 use crate::support::{
     agent::Agent,
     client::Exchange,
     gate::eventually,
+    pipeline::Pipeline,
     sound,
-    tools::{Latch, Seen, Step},
+    tools::{Latch, Seen, Step, Tools},
 };
 
 const ROUNDS: usize = 100;
@@ -105,4 +108,46 @@ async fn clients_that_do_not_wait_for_an_answer_leave_a_record() {
         "{ended:?}"
     );
     eventually("the server's connections are closed", || tools.open() == 0).await;
+}
+
+/// Calls of both eras and listening streams, each left in the middle, a thousand in all.
+#[tokio::test]
+async fn a_thousand_streams_that_are_left_leave_no_task_behind() {
+    let gone = Latch::new();
+    let script = {
+        let holding = holding(&Latch::new(), &gone);
+        let gone = gone.clone();
+        let event = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        move |seen: &Seen| match seen.method() {
+            "GET" => Some(vec![
+                sound::stream(),
+                sound::event(event),
+                Step::Closed(gone.clone()),
+            ]),
+            _ => holding(seen),
+        }
+    };
+    let tools = Tools::start(script).await;
+    let pipeline = Pipeline::new();
+    let door = pipeline.listen(quiet::policy(&tools));
+    let session = quiet::session(door).await;
+    let tasks = || Handle::current().metrics().num_alive_tasks();
+    let mut few = 0;
+    for round in 0..335 {
+        for ask in [
+            Agent::modern("demo").call("1", "get_fault"),
+            session.call("1", "get_fault"),
+            session.bare("GET"),
+        ] {
+            let mut stream = door.open(ask).await;
+            assert!(stream.event().await.is_some());
+            drop(stream);
+            gone.wait().await;
+        }
+        if round == 4 {
+            eventually("connections are closed", || tools.open() <= 1).await;
+            few = tasks();
+        }
+    }
+    eventually("tasks end", || tasks() <= few).await;
 }

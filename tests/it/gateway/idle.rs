@@ -6,51 +6,24 @@ use bytes::Bytes;
 use http::{Request, StatusCode};
 use tokio::time;
 use tollgate::{
-    audit::{Journal, Options},
-    clock::SystemClock,
-    egress::{Egress, TcpDialer},
-    gateway::{Ask, Gateway, Shared},
+    gateway::{Ask, Gateway},
     identity::Identity,
     policy::Snapshot,
-    upstream::Upstream,
-    vault::Keyring,
 };
 
 use super::{before, stop};
-use crate::{
-    egress::{ample, no_roots},
-    support::{
-        agent::Agent,
-        client::Exchange,
-        dialer::TableResolver,
-        gate::eventually,
-        permit::Maker,
-        sound as say,
-        tools::{Latch, Seen, Step, Tools},
-    },
+use crate::support::{
+    agent::Agent,
+    client::Exchange,
+    gate::eventually,
+    permit::Maker,
+    pipeline::Pipeline,
+    sound as say,
+    tools::{Latch, Seen, Step, Tools},
 };
 
 /// As long as a session may be idle.
 const HOUR: Duration = Duration::from_secs(60 * 60);
-
-/// The pipeline alone, in this test's own runtime, so that the test may advance its time.
-fn pipeline(folder: &std::path::Path) -> Gateway {
-    let metrics = Arc::default();
-    let clock = Arc::new(SystemClock);
-    let journal = Journal::open(Options::new(folder.join("audit")), clock.clone(), &metrics);
-    let keyring = Keyring::open(&folder.join("keyring")).unwrap();
-    let rounds = keyring.sealer("rounds");
-    let shared = Shared::new(journal.unwrap(), metrics.clone(), clock, rounds);
-    let egress = Egress::new(
-        TableResolver::of(&[]),
-        Arc::new(TcpDialer),
-        no_roots(),
-        ample(),
-        metrics,
-    );
-    let upstream = Upstream::new(egress, Arc::default(), Arc::default());
-    Gateway::new(upstream, Arc::new(shared))
-}
 
 async fn initialize(gateway: &Gateway, policy: &Arc<Snapshot>) {
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
@@ -86,15 +59,15 @@ async fn idle_sessions_end_at_their_servers_a_few_at_once() {
     let tools = Tools::start(script).await;
     let url = format!("http://{}/mcp", tools.address);
     let policy = Arc::new(Maker::new(&url).granting("127.0.0.1").snapshot());
-    let folder = tempfile::tempdir().unwrap();
-    let gateway = pipeline(folder.path());
+    let pipeline = Pipeline::new();
+    let gateway = &pipeline.gateway;
     for _ in 0..20 {
-        initialize(&gateway, &policy).await;
+        initialize(gateway, &policy).await;
     }
     gateway.sweep(&policy);
     time::pause();
     time::advance(HOUR / 2).await;
-    initialize(&gateway, &policy).await;
+    initialize(gateway, &policy).await;
     gateway.sweep(&policy);
     time::advance(HOUR / 2).await;
     gateway.sweep(&policy);

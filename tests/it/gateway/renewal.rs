@@ -5,6 +5,8 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use serde_json::{Value, json};
+
 use super::{before, sound, stop};
 use crate::support::{agent::Agent, sound as say, tools::Seen};
 
@@ -69,6 +71,14 @@ async fn ten_calls_at_once_open_one_new_session() {
     assert_eq!(last, ["up-2"; 10]);
 }
 
+/// The reply by which a client knows that it has to start anew.
+fn lost() -> Value {
+    let remedy = "start a new session with `initialize`";
+    json!({"jsonrpc":"2.0","id":1,"error":{"code":-32600,
+        "message":format!("upstream.session_lost: server `s` ended the session and did not open another; {remedy}"),
+        "data":{"code":"upstream.session_lost","remedy":remedy}}})
+}
+
 #[tokio::test]
 async fn a_server_that_forgets_at_once_is_given_up() {
     let script =
@@ -76,10 +86,13 @@ async fn a_server_that_forgets_at_once_is_given_up() {
     let (tools, gate) = before(script, "").await;
     let agent = Agent::modern("s").legacy(&gate).await;
     let reply = gate.send(agent.call("1", "get_fault")).await;
-    assert_eq!(agent.refusal(&reply), "upstream.session_lost");
+    assert_eq!((reply.status, reply.json()), (404, lost()));
     assert_eq!(tools.of("initialize").len(), 2);
     assert_eq!(tools.of("tools/call").len(), 2);
-    agent.good(&gate).await;
+    // The client starts anew, as a 404 has it do.
+    assert_eq!(gate.metric("tollgate_mcp_sessions"), 0);
+    assert_eq!(gate.send(agent.call("1", "get_weather")).await.status, 404);
+    agent.legacy(&gate).await.good(&gate).await;
     assert!(
         stop(gate)
             .await
@@ -102,13 +115,19 @@ async fn a_server_that_opens_no_other_session_is_given_up() {
     let (tools, gate) = before(script, "").await;
     let agent = Agent::modern("s").legacy(&gate).await;
     agent.good(&gate).await;
-    tools.forget_sessions();
-    refuses.store(true, Ordering::SeqCst);
-    for _ in 0..2 {
+    // Each in a session of its own, since none outlives what it was told.
+    for method in ["tools/call", "tools/list", "prompts/list"] {
+        let agent = Agent::modern("s").legacy(&gate).await;
+        tools.forget_sessions();
+        refuses.store(true, Ordering::SeqCst);
+        let ask = agent.request("1", method, r#""name":"get_weather""#);
+        let reply = gate.send(ask).await;
+        assert_eq!((reply.status, reply.json()), (404, lost()));
+        refuses.store(false, Ordering::SeqCst);
         let reply = gate.send(agent.call("1", "get_weather")).await;
-        assert_eq!(agent.refusal(&reply), "upstream.session_lost");
+        assert_eq!(reply.json()["error"]["data"]["code"], "mcp.session_unknown");
     }
-    refuses.store(false, Ordering::SeqCst);
+    // A server that is well again by then has its other sessions opened anew.
     agent.good(&gate).await;
     stop(gate).await;
 }

@@ -1,0 +1,116 @@
+//! The pipeline behind its own door, in the runtime of the test, which may move its time and count its tasks.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use arc_swap::ArcSwap;
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+use tollgate::{
+    audit::{Journal, Options},
+    clock::SystemClock,
+    config::Endpoint,
+    egress::{Egress, TcpDialer},
+    gateway::{Gateway, Shared},
+    identity::Identity,
+    listen::{Agents, Bound, Limits, Lobby, Origins, Recorder, Terms, accept},
+    memory::Memory,
+    policy::Snapshot,
+    telemetry::Metrics,
+    upstream::Upstream,
+    vault::Keyring,
+};
+
+use super::{
+    client::{Ask, Exchange},
+    dialer::TableResolver,
+};
+use crate::egress::{ample, no_roots};
+
+/// A pipeline over real sockets. Its caller is the local user `ann`.
+pub(crate) struct Pipeline {
+    pub(crate) gateway: Gateway,
+    journal: Journal,
+    metrics: Arc<Metrics>,
+    _folder: TempDir,
+}
+
+impl Pipeline {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let metrics = Arc::<Metrics>::default();
+        let clock = Arc::new(SystemClock);
+        let options = Options::new(folder.path().join("audit"));
+        let journal = Journal::open(options, clock.clone(), &metrics).unwrap();
+        let keyring = Keyring::open(&folder.path().join("keyring")).unwrap();
+        let rounds = keyring.sealer("rounds");
+        let shared = Shared::new(journal.clone(), metrics.clone(), clock, rounds);
+        let egress = Egress::new(
+            TableResolver::of(&[]),
+            Arc::new(TcpDialer),
+            no_roots(),
+            ample(),
+            metrics.clone(),
+        );
+        let upstream = Upstream::new(egress, Arc::default(), Arc::default());
+        Self {
+            gateway: Gateway::new(upstream, Arc::new(shared)),
+            journal,
+            metrics,
+            _folder: folder,
+        }
+    }
+
+    /// Opens its door to agents, under `policy`.
+    pub(crate) fn listen(&self, policy: Snapshot) -> Door {
+        let terms = Terms {
+            policy: Arc::new(policy),
+            origins: Origins::new(None, Vec::new(), false),
+            request_bytes: 1 << 20,
+            body: Limits::BODY,
+        };
+        let recorder = Recorder::new(
+            self.journal.clone(),
+            Arc::new(SystemClock),
+            self.metrics.clone(),
+        );
+        let agents = Agents::new(
+            self.gateway.clone(),
+            Identity::local("ann", "default"),
+            Arc::new(ArcSwap::from_pointee(terms)),
+            recorder,
+            Memory::new(Limits::BODIES),
+        );
+        let drain = CancellationToken::new();
+        let lobby = Lobby::new(Limits::default(), None, self.metrics.clone(), drain);
+        let endpoint = Endpoint::Tcp("127.0.0.1:0".parse().unwrap());
+        let mut bound = Bound::new(&endpoint, 1).unwrap();
+        let Endpoint::Tcp(address) = bound.address else {
+            panic!("a TCP listener");
+        };
+        let socket = bound.sockets.pop().unwrap();
+        tokio::spawn(accept(socket, lobby, agents));
+        Door { address }
+    }
+}
+
+/// Where agents connect.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Door {
+    address: SocketAddr,
+}
+
+impl Door {
+    /// Sends a request on a connection of its own and reads the head of its answer.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is an agent's side: it connects to Tollgate, on loopback"
+    )]
+    pub(crate) async fn open(self, ask: Ask) -> Exchange {
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let bytes = ask.bytes(&self.address.to_string());
+        let begun = Exchange::begin(Box::new(stream), &bytes).await;
+        begun.expect("an answer")
+    }
+}
