@@ -20,8 +20,9 @@ use crate::{
     subject::Owner,
 };
 
-/// The most idle connections under one key.
-const MAX_PER_KEY: usize = 64;
+/// The most idle connections under one key: half of the room. Where many agents of one user call at once, fewer would
+/// have most calls open a connection and close it again.
+const MAX_PER_KEY: usize = 512;
 /// The most idle connections in all.
 const MAX_IDLE: usize = 1024;
 /// How long a connection may be idle: common servers close after 5 s, and a request must not meet that close.

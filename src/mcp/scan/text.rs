@@ -44,6 +44,7 @@ pub(super) fn string_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize,
 ///
 /// Most strings are short: their first 32 bytes are looked at in words. Only then do vector instructions, which cost more
 /// to begin with, take over.
+#[inline]
 pub(super) fn plain_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
