@@ -70,9 +70,9 @@ pub(super) async fn serve<S, H>(
         let gate = gate.opened();
         async move {
             let handler = unheard.hear();
-            // hyper keeps room for this future as long as the connection stands; its large part goes with the request. A
-            // box that is empty at first is filled in place, not by way of the stack.
-            let mut answering = Box::pin(None);
+            // hyper keeps room for this future as long as the connection stands; its large part goes with the request.
+            // Unlike `Box::new`, neither step takes it by way of the stack.
+            let mut answering = Box::into_pin(Box::<Option<_>>::default());
             answering.set(Some(handler.handle(request, peer)));
             let answer = poll_fn(|cx| {
                 let answering = answering.as_mut().as_pin_mut().expect("it was set above");

@@ -377,22 +377,12 @@ pub(super) enum Type {
 impl Type {
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let value = headers.get(header::CONTENT_TYPE);
-        // What most servers say, told at once.
-        match value.map(HeaderValue::as_bytes) {
-            Some(b"application/json") => return Self::Json,
-            Some(b"text/event-stream") => return Self::Events,
-            _ => {}
-        }
-        let essence = value
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim();
-        if essence.eq_ignore_ascii_case("application/json") {
+        let value = value.map_or(&b""[..], HeaderValue::as_bytes);
+        let parameters = value.iter().position(|byte| *byte == b';');
+        let essence = value[..parameters.unwrap_or(value.len())].trim_ascii();
+        if essence.eq_ignore_ascii_case(b"application/json") {
             Self::Json
-        } else if essence.eq_ignore_ascii_case("text/event-stream") {
+        } else if essence.eq_ignore_ascii_case(b"text/event-stream") {
             Self::Events
         } else {
             Self::Other
