@@ -185,8 +185,8 @@ impl Gateway {
         match self.answer(ask, &asked, permit, &mut entry).await {
             Ok(found) => found.reply(self, &asked, permit, entry).await,
             Err(refusal) => {
-                if refusal.code == Code::UpstreamSessionLost {
-                    legacy::lose(self, &asked);
+                if let Some(session) = &asked.session {
+                    legacy::lose(self, session, refusal.code);
                 }
                 finding::refused(entry, &asked, refusal).await
             }

@@ -33,6 +33,7 @@ mod streams;
 mod subscriptions;
 mod tls;
 mod who;
+mod withheld;
 
 use crate::support::{
     agent::Agent,
