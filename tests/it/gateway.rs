@@ -30,6 +30,7 @@ mod sessions;
 mod streams;
 mod subscriptions;
 mod tls;
+mod told;
 mod who;
 
 use crate::support::{
