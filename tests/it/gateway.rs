@@ -32,6 +32,7 @@ mod sessions;
 mod streams;
 mod subscriptions;
 mod tls;
+mod told;
 mod who;
 mod withheld;
 
