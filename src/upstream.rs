@@ -203,9 +203,7 @@ impl Upstream {
         });
         let inbound = again.await?;
         if inbound.status == StatusCode::NOT_FOUND {
-            return Err(Error::SessionLost {
-                server: permit.server().name.clone(),
-            });
+            return Err(session::lost(permit));
         }
         Ok(inbound)
     }

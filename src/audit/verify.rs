@@ -106,3 +106,16 @@ fn start_of(path: &Path) -> io::Result<Head> {
         _ => Head::start(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the size of a file, no more than one record of it is held.
+    #[test]
+    fn a_line_without_end_is_not_read_to_its_end() {
+        let endless = BufReader::new(io::repeat(b'x'));
+        let broken = verify(endless, &mut Head::start()).expect("it can be read");
+        assert_eq!(broken, Err((1, Break::Cut)));
+    }
+}

@@ -186,10 +186,11 @@ pub(super) async fn end(
     }
 }
 
-/// Ends the client's session, whose server has ended its own and opens no other: the 404 has the client start anew, and
-/// every later one says the same (MCP 2025-11-25, session management).
-pub(super) fn lose(gateway: &Gateway, asked: &Asked<'_>) {
-    if let Some(session) = &asked.session {
+/// Ends the client's session after a failure with this code, if that is what it says: its server has ended its own and
+/// opens no other. The 404 has the client start anew, and every later one says the same (MCP 2025-11-25, session
+/// management).
+pub(super) fn lose(gateway: &Gateway, session: &Session, code: Code) {
+    if code == Code::UpstreamSessionLost {
         gateway.shared.sessions.end(session);
         gateway.count_sessions();
     }

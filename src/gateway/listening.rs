@@ -10,7 +10,7 @@ use super::{
     entry::Ending,
     event_id::{Marks, Stream as Named},
     finding,
-    legacy::session_of,
+    legacy::{lose, session_of},
     relay, reply,
     session::Listening,
     streams::Place,
@@ -52,7 +52,8 @@ pub(super) async fn listen(
                 last.as_ref(),
                 Deadline::of_open_stream(),
             )
-            .await?;
+            .await
+            .inspect_err(|error| lose(gateway, &session, error.code()))?;
         Ok::<_, Refusal>((session, place, stream, opened))
     };
     match opening.await {

@@ -367,6 +367,8 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
+        // Up to now the session was in use; whoever loses the stream has time to come back.
+        self.session.touch();
         self.session.listening.store(false, Ordering::Release);
     }
 }

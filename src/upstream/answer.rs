@@ -272,12 +272,10 @@ impl Message {
     }
 
     fn with_null_id_replaced(&self, id: &Bytes) -> [Bytes; 3] {
-        let error = Envelope::upstream(&self.bytes)
-            .ok()
-            .and_then(|envelope| envelope.error);
-        let error = error.map_or(Bytes::from_static(b"null"), |error| {
-            self.bytes.slice(error.whole.range())
-        });
+        let error = match &self.payload {
+            Payload::Error { whole, .. } => self.bytes.slice(whole.clone()),
+            Payload::Result { .. } => Bytes::from_static(b"null"),
+        };
         let mut head = Vec::with_capacity(32 + id.len());
         head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         head.extend_from_slice(id);

@@ -9,6 +9,7 @@ use super::{
     Error, Messages, Session, Upstream,
     answer::{Type, content_type_error, status_error},
     resume::Way,
+    session::lost,
 };
 use crate::{
     deadline::Deadline,
@@ -19,7 +20,7 @@ use crate::{
 
 impl Upstream {
     /// Opens the stream of what the server says unasked, or resumes it after the event `last`. `None` where it
-    /// offers none (405).
+    /// offers none (405). In a session that the server no longer knows it is opened anew, once, from its beginning.
     pub async fn listen(
         &self,
         permit: &Permit,
@@ -27,7 +28,16 @@ impl Upstream {
         last: Option<&HeaderValue>,
         deadline: Deadline,
     ) -> Result<Option<Messages>, Error> {
-        let inbound = self.fetch(permit, session, last, deadline).await?;
+        let seen = session.epoch();
+        let mut inbound = self.fetch(permit, session, last, deadline).await?;
+        if inbound.status == StatusCode::NOT_FOUND && session.has_id() {
+            drop(inbound);
+            self.renew(permit, session, seen, deadline).await?;
+            inbound = self.fetch(permit, session, None, deadline).await?;
+            if inbound.status == StatusCode::NOT_FOUND {
+                return Err(lost(permit));
+            }
+        }
         read_listening(permit, inbound)
     }
 

@@ -226,7 +226,8 @@ fn revision(permit: &Permit, result: &str) -> Result<Revision, Error> {
         })
 }
 
-fn lost(permit: &Permit) -> Error {
+/// The server ended the session and opens no other.
+pub(super) fn lost(permit: &Permit) -> Error {
     Error::SessionLost {
         server: permit.server().name.clone(),
     }

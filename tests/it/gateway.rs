@@ -32,7 +32,9 @@ mod sessions;
 mod streams;
 mod subscriptions;
 mod tls;
+mod told;
 mod who;
+mod withheld;
 
 use crate::support::{
     agent::Agent,

@@ -11,7 +11,7 @@ use tollgate::{
     policy::Snapshot,
 };
 
-use super::{before, stop};
+use super::{before, quiet, stop};
 use crate::support::{
     agent::Agent,
     client::Exchange,
@@ -85,6 +85,35 @@ async fn idle_sessions_end_at_their_servers_a_few_at_once() {
     ended.dedup();
     assert_eq!(ended.len(), 16);
     assert!(!ended.contains(&"up-21".to_owned()), "it was used since");
+}
+
+/// A stream that breaks after hours of silence leaves its client time to open another.
+#[tokio::test]
+async fn a_session_was_in_use_for_as_long_as_its_stream() {
+    let gone = Latch::new();
+    let script = {
+        let gone = gone.clone();
+        let event = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        move |seen: &Seen| {
+            let steps = [say::stream(), say::event(event), Step::Closed(gone.clone())];
+            (seen.method() == "GET").then(|| steps.to_vec())
+        }
+    };
+    let tools = Tools::start(script).await;
+    let pipeline = Pipeline::new();
+    let door = pipeline.listen(quiet::policy(&tools));
+    let policy = quiet::policy(&tools);
+    let session = quiet::session(door).await;
+    let mut stream = door.open(session.bare("GET")).await;
+    assert!(stream.event().await.is_some());
+    time::pause();
+    time::advance(2 * HOUR).await;
+    time::resume();
+    drop(stream);
+    gone.wait().await;
+    pipeline.gateway.sweep(&policy);
+    assert_eq!(door.open(session.bare("GET")).await.status(), 200);
+    assert_eq!(tools.of("DELETE").len(), 0);
 }
 
 #[tokio::test]

@@ -100,3 +100,38 @@ async fn a_response_that_nobody_asked_for_answers_nobody() {
     }
     stop(gate).await;
 }
+
+/// An error and a result for the same request: the first that comes is the answer, and the only one.
+#[tokio::test]
+async fn a_request_has_one_answer() {
+    const ERROR: &str = r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"first"}}"#;
+    let answered = Latch::new();
+    let script = {
+        let answered = answered.clone();
+        move |seen: &Seen| {
+            let second = sound::message(seen.modern(), &sound::text("second"));
+            (seen.tool() == "get_fault").then(|| {
+                vec![
+                    sound::stream(),
+                    sound::event(ERROR),
+                    Step::Wait(answered.clone()),
+                    sound::event(&second),
+                    sound::end(),
+                ]
+            })
+        }
+    };
+    let (_tools, gate) = before(script, "").await;
+    for agent in Agent::both("s", &gate).await {
+        let mut reply = gate.open(agent.call("7", "get_fault")).await;
+        assert_eq!(
+            reply.event().await.as_deref(),
+            Some(&*ERROR.replace("$ID", "7"))
+        );
+        assert_eq!(reply.event().await, None);
+        assert!(reply.complete);
+        answered.open();
+        agent.good(&gate).await;
+    }
+    stop(gate).await;
+}

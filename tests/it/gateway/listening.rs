@@ -89,3 +89,31 @@ async fn an_answer_on_it_ends_it() {
         "{ended:?}"
     );
 }
+
+/// Everything that a server may say unasked, byte for byte; the rest goes nowhere.
+#[tokio::test]
+async fn every_notice_reaches_the_client() {
+    const TOLD: [&str; 6] = [
+        r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed","x":1.0}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://a"}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":[ 1 ]}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e"}}"#,
+    ];
+    const KEPT: [&str; 3] = [
+        r#"{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t"}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/x"}"#,
+    ];
+    let steps = say::events(&[&KEPT[..], &TOLD[..]].concat());
+    let (_tools, gate) = before(listening(steps), "").await;
+    let agent = Agent::modern("s").legacy(&gate).await;
+    let mut stream = agent.listen(&gate).await;
+    for told in TOLD {
+        let event = stream.whole_event().await;
+        assert_eq!(event, Some(format!("event: message\ndata: {told}")));
+    }
+    assert_eq!(stream.event().await, None);
+    stop(gate).await;
+}

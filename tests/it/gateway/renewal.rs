@@ -131,3 +131,46 @@ async fn a_server_that_opens_no_other_session_is_given_up() {
     agent.good(&gate).await;
     stop(gate).await;
 }
+
+/// The stream of what a server says unasked is opened in the new session, from its beginning.
+#[tokio::test]
+async fn a_listening_stream_opens_an_expired_session_anew() {
+    const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    let offers = Arc::new(AtomicBool::new(true));
+    let script = {
+        let offers = offers.clone();
+        move |seen: &Seen| match (seen.method(), seen.header("mcp-session-id")) {
+            ("GET", Some("up-2")) if offers.load(Ordering::SeqCst) => Some(say::events(&[CHANGED])),
+            ("GET", _) => Some(say::status(404, "text/plain", "no")),
+            _ => None,
+        }
+    };
+    let (tools, gate) = before(script, "").await;
+    let agent = Agent::modern("s").legacy(&gate).await;
+    let ask = agent.bare("GET").with("Last-Event-ID", "g.e.1");
+    let mut stream = gate.open(ask).await;
+    assert_eq!(stream.event().await.as_deref(), Some(CHANGED));
+    assert_eq!(stream.event().await, None);
+    let places: Vec<_> = tools
+        .of("GET")
+        .iter()
+        .map(|seen| seen.header("last-event-id").map(str::to_owned))
+        .collect();
+    assert_eq!(places, [Some("e.1".to_owned()), None]);
+    assert_eq!(tools.of("initialize").len(), 2);
+    // Where the next one is no better, the client starts anew.
+    offers.store(false, Ordering::SeqCst);
+    let reply = gate.send(agent.bare("GET")).await;
+    assert_eq!(reply.status, 404);
+    assert_eq!(
+        reply.json()["error"]["data"]["code"],
+        "upstream.session_lost"
+    );
+    assert_eq!(gate.metric("tollgate_mcp_sessions"), 0);
+    assert_eq!(gate.send(agent.call("1", "get_weather")).await.status, 404);
+    assert!(
+        stop(gate)
+            .await
+            .contains(&"request failed upstream.session_lost".to_owned())
+    );
+}

@@ -65,6 +65,8 @@ async fn listen(agent: &Agent, gate: &Gate, id: &str) -> Exchange {
 async fn only_what_names_the_subscription_is_relayed_under_the_clients_id() {
     let changed = |id| note("tools/list_changed", id, "");
     let updated = |id| note("resources/updated", id, r#", "uri" : "file:///a" "#);
+    let others =
+        |id| ["prompts", "resources"].map(|of| note(&format!("{of}/list_changed"), id, ""));
     let said = [
         changed("$ID"),
         updated("99"),
@@ -81,6 +83,7 @@ async fn only_what_names_the_subscription_is_relayed_under_the_clients_id() {
         r#"{"jsonrpc":"2.0","id":4,"method":"roots/list"}"#.to_owned(),
         acknowledged("$ID"),
         updated("$ID"),
+        others("$ID").join("\n\ndata: "),
         r#"{"jsonrpc":"2.0","id":$ID,"result":{"_meta":{"y":[1e2],"io.modelcontextprotocol/subscriptionId":$ID},"resultType":"complete"}}"#.to_owned(),
     ];
     let said: Vec<&str> = said.iter().map(String::as_str).collect();
@@ -90,6 +93,10 @@ async fn only_what_names_the_subscription_is_relayed_under_the_clients_id() {
         let mut stream = listen(&agent, &gate, id).await;
         assert_eq!(stream.event().await, Some(changed(id)));
         assert_eq!(stream.event().await, Some(updated(id)));
+        for changed in others(id) {
+            let event = stream.whole_event().await;
+            assert_eq!(event, Some(format!("event: message\ndata: {changed}")));
+        }
         let last = format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"_meta":{{"y":[1e2],"io.modelcontextprotocol/subscriptionId":{id}}},"resultType":"complete"}}}}"#
         );
