@@ -25,6 +25,7 @@ mod relay;
 mod reply;
 mod resume;
 mod rounds;
+mod seats;
 mod session;
 mod streams;
 mod subscription;
@@ -41,7 +42,7 @@ use uuid::Uuid;
 
 pub use reply::ReplyBody;
 use {
-    asked::Asked, entry::Entry, farewell::Farewells, finding::Finding, reply::Proof,
+    asked::Asked, entry::Entry, farewell::Farewells, finding::Finding, reply::Proof, seats::Seats,
     session::Sessions, streams::Streams,
 };
 
@@ -74,6 +75,7 @@ pub struct Shared {
     sessions: Sessions,
     streams: Streams,
     farewells: Farewells,
+    tellings: Seats,
     /// Seals what a client carries from one round of a call to the next.
     rounds: Sealer,
 }
@@ -94,6 +96,7 @@ impl Shared {
             sessions: Sessions::default(),
             streams: Streams::default(),
             farewells: Farewells::default(),
+            tellings: tell::seats(),
             rounds,
         }
     }

@@ -18,7 +18,7 @@ pub mod sse;
 pub mod tools;
 
 pub use envelope::{Envelope, Id, Kind, Meta, Params};
-pub use input_required::{InputError, InputRequired, MAX_QUESTIONS};
+pub use input_required::{InputError, InputRequired, MAX_QUESTIONS, wanted_pages};
 pub use methods::{Method, News, Question};
 pub use rejection::Rejection;
 pub use revision::{Era, Revision};

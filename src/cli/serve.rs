@@ -77,11 +77,15 @@ pub(super) fn run(args: Args) -> ExitCode {
 }
 
 fn serve(args: Args) -> Result<(), Exit> {
+    let small_pages = small_pages();
     let levels =
         Levels::install(args.log_format.into()).map_err(|error| told(&error, Exit::Internal))?;
     levels
         .set(&args.log)
         .map_err(|error| told(&error, Exit::Usage))?;
+    if let Err(error) = small_pages {
+        tracing::debug!(%error, "huge pages stay on");
+    }
     let folder =
         load::find_folder(args.policy.as_deref()).map_err(|fault| config_fault(&[fault]))?;
     let environment = load::environment();
@@ -91,7 +95,6 @@ fn serve(args: Args) -> Result<(), Exit> {
     let mut options = Options::new(load::Loader::new(folder, environment));
     options.workers = args.workers.unwrap_or(options.workers);
     options.grace = Duration::from_secs(args.grace);
-    small_pages();
     let running = app::start(options).map_err(|error| failed(&error))?;
     heed(running.handle())?;
     announce(&running.handle().status());
@@ -101,11 +104,9 @@ fn serve(args: Args) -> Result<(), Exit> {
 }
 
 /// Memory in pages of the usual size. With huge pages (`always` in /sys/kernel/mm/transparent_hugepage/enabled) every
-/// small corner of the allocator's room would hold 2 MiB: at rest, six times what is in use.
-fn small_pages() {
-    if let Err(error) = nix::sys::prctl::set_thp_disable(true) {
-        tracing::debug!(%error, "huge pages stay on");
-    }
+/// small corner of the allocator's room would hold 2 MiB: at rest, six times what is in use. Asked for before much is.
+fn small_pages() -> nix::Result<()> {
+    nix::sys::prctl::set_thp_disable(true)
 }
 
 fn told(error: &dyn std::error::Error, exit: Exit) -> Exit {

@@ -21,14 +21,19 @@ use crate::deadline::Alarm;
 
 /// The most bytes of a response head.
 const MAX_HEAD: usize = 64 * 1024;
+/// The most bytes of one read. A body that comes in one is not put together from two; hyper reads less until more comes.
+const MAX_READ: usize = 256 * 1024;
 
 /// A connection with its handle.
 pub(super) struct Live {
     alarm: Alarm,
     handle: SendRequest<Full<Bytes>>,
     /// Dropped as soon as it ends: only then does hyper give back a request that it did not take.
-    connection: Option<Connection<TokioIo<Box<dyn Io>>, Full<Bytes>>>,
+    connection: Option<Driver>,
 }
+
+/// hyper's half that reads and writes.
+struct Driver(Connection<TokioIo<Box<dyn Io>>, Full<Bytes>>);
 
 /// An exchange without a response.
 pub(super) enum Broken {
@@ -46,7 +51,7 @@ impl Live {
         // hyper takes 100 header fields at most unless it is told otherwise, even to take 100.
         let (handle, connection) = Builder::new()
             .max_header_size(MAX_HEAD)
-            .max_buf_size(MAX_HEAD)
+            .max_buf_size(MAX_READ)
             // Requests are small: head and body leave in one buffer and one plain write.
             .writev(false)
             .handshake(TokioIo::new(stream))
@@ -54,7 +59,7 @@ impl Live {
         Ok(Box::new(Self {
             alarm: Alarm::default(),
             handle,
-            connection: Some(connection),
+            connection: Some(Driver(connection)),
         }))
     }
 
@@ -136,13 +141,11 @@ impl Live {
     }
 }
 
-fn turn(
-    connection: &mut Option<Connection<TokioIo<Box<dyn Io>>, Full<Bytes>>>,
-    context: &mut Context<'_>,
-) -> bool {
+/// Lets the connection read and write; false once it has ended.
+fn turn(connection: &mut Option<Driver>, context: &mut Context<'_>) -> bool {
     let goes_on = connection
         .as_mut()
-        .is_some_and(|connection| Pin::new(connection).poll(context).is_pending());
+        .is_some_and(|driver| Pin::new(&mut driver.0).poll(context).is_pending());
     if !goes_on {
         *connection = None;
     }

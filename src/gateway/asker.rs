@@ -6,9 +6,9 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Gateway, rounds};
+use super::{Gateway, questions, rounds, session::Session};
 use crate::{
-    mcp::{Era, Method},
+    mcp::{self, Era, Method},
     policy::Permit,
     refusal::Refusal,
     subject::Subject,
@@ -70,7 +70,11 @@ impl Asker {
         permit: &Permit,
         message: &Message,
         scope: Scope,
+        session: Option<&Session>,
     ) -> Result<Vec<Edit>, Refusal> {
+        if let Some(error) = message.error() {
+            check_pages(permit, error, session)?;
+        }
         let (Era::Modern, Some(kind)) = (self.era, message.result_kind()) else {
             return Ok(Vec::new());
         };
@@ -88,6 +92,20 @@ impl Asker {
         }
         Ok(changes.into_edits(message))
     }
+}
+
+/// An error may have people open pages (MCP 2025-11-25, elicitation), which is a question like any other. Modern servers
+/// ask in results.
+fn check_pages(permit: &Permit, error: &str, session: Option<&Session>) -> Result<(), Refusal> {
+    let pages = mcp::wanted_pages(error).map_err(|error| malformed(permit, error.to_string()))?;
+    for page in &pages {
+        let admitted = match session {
+            Some(session) => questions::admit_page(&session.offer, page),
+            None => Err("a question where none may be asked"),
+        };
+        admitted.map_err(|why| malformed(permit, format!("an error that asks: {why}")))?;
+    }
+    Ok(())
 }
 
 /// Members of a result that are replaced or added.

@@ -82,8 +82,10 @@ impl Courier {
         let Some(question) = Question::find(method) else {
             return self.refuse(session, id, Code::MethodUnknown, "no such method here");
         };
-        let Ok(envelope) = Envelope::upstream(&text) else {
-            return;
+        // Under the strict rules: what is judged is what every client reads.
+        let Ok(envelope) = Envelope::inbound(&text) else {
+            let why = "clients would read this in different ways";
+            return self.refuse(session, id, Code::InvalidParams, why);
         };
         if let Err(why) = questions::admit(&session.offer, question, envelope.params.as_ref()) {
             let code = match question {
@@ -126,7 +128,7 @@ impl Drop for Courier {
 
 /// Tells the client, under the id that it knows, that the server wants no answer any more.
 fn take_back(session: &Session, text: &Bytes, out: &mut BytesMut) {
-    let Ok(envelope) = Envelope::upstream(text) else {
+    let Ok(envelope) = Envelope::inbound(text) else {
         return;
     };
     let Some(part) = envelope.params.and_then(|params| params.request_id) else {

@@ -70,7 +70,7 @@ impl Finding {
                 session,
             } => {
                 let scope = scope.unwrap_or(asker.scope);
-                match asker.edits(gateway, permit, &message, scope) {
+                match asker.edits(gateway, permit, &message, scope, asked.session.as_deref()) {
                     Ok(more) => edits.extend(more),
                     Err(refusal) => return refused(entry, asked, refusal).await,
                 }

@@ -131,13 +131,21 @@ pub(super) fn admit(
 ) -> Result<(), &'static str> {
     let mode = params.and_then(|params| params.mode?.string());
     let wants_page = mode.as_deref() == Some("url");
-    if !offer.admits(question, wants_page) {
-        return Err("this client does not offer that");
+    match (question, params) {
+        (Question::Elicit, Some(params)) if wants_page => admit_page(offer, params),
+        _ if offer.admits(question, wants_page) => Ok(()),
+        _ => Err(NOT_OFFERED),
     }
-    if !wants_page || question != Question::Elicit {
-        return Ok(());
+}
+
+const NOT_OFFERED: &str = "this client does not offer that";
+
+/// Whether a server may have people open this page, whatever mode it names.
+pub(super) fn admit_page(offer: &Offer, params: &Params<'_>) -> Result<(), &'static str> {
+    if !offer.admits(Question::Elicit, true) {
+        return Err(NOT_OFFERED);
     }
-    let url = params.and_then(|params| params.url?.string());
+    let url = params.url.and_then(|url| url.string());
     match url.map(|url| Target::from_wire(&url)) {
         Some(Ok(target)) if is_page(&target) => Ok(()),
         _ => Err("`url` is not an https URL"),

@@ -144,10 +144,13 @@ impl Relay {
     }
 
     async fn finish(&mut self, message: &Message, mut out: BytesMut) -> Bytes {
-        let edits = match self
-            .asker
-            .edits(&self.gateway, &self.permit, message, self.asker.scope)
-        {
+        let edits = match self.asker.edits(
+            &self.gateway,
+            &self.permit,
+            message,
+            self.asker.scope,
+            self.ticket.session().map(AsRef::as_ref),
+        ) {
             Ok(edits) => edits,
             Err(refusal) => return self.fail(&refusal, out).await,
         };

@@ -1,16 +1,13 @@
 //! The listening streams of both eras: how many may be open, and what ends one from Tollgate's side.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::SystemTime,
-};
+use std::time::SystemTime;
 
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
 };
 
+use super::seats::{Seat, Seats};
 use crate::{
     identity::Caller,
     policy::Permit,
@@ -23,10 +20,9 @@ const PER_KEY: usize = 128;
 const IN_ALL: usize = 4_096;
 
 /// Every open stream, shared by all workers.
-#[derive(Default)]
 pub(super) struct Streams {
     holds: watch::Sender<Holds>,
-    open: Arc<Mutex<Open>>,
+    seats: Seats,
 }
 
 /// What open streams watch.
@@ -36,10 +32,13 @@ struct Holds {
     draining: bool,
 }
 
-#[derive(Debug, Default)]
-struct Open {
-    in_all: usize,
-    by_key: HashMap<Arc<str>, usize>,
+impl Default for Streams {
+    fn default() -> Self {
+        Self {
+            holds: watch::Sender::default(),
+            seats: Seats::new(PER_KEY, IN_ALL),
+        }
+    }
 }
 
 impl Streams {
@@ -64,8 +63,14 @@ impl Streams {
         let left = caller
             .expires()
             .map(|end| end.duration_since(now).unwrap_or_default());
+        let seat = self.seats.take(&caller.evidence).ok_or_else(|| {
+            Refusal::new(
+                Code::StreamLimit,
+                format!("{PER_KEY} listening streams of this caller, or {IN_ALL} in all, are open"),
+            )
+        })?;
         Ok(Place {
-            _seat: Seat::take(&self.open, &caller.evidence)?,
+            _seat: seat,
             generation: permit.generation(),
             holds: self.holds.subscribe(),
             expires: left.and_then(|left| Instant::now().checked_add(left)),
@@ -96,64 +101,5 @@ impl Place {
                 () = sleep_until(expires) => {}
             },
         }
-    }
-}
-
-/// One of the streams of a key, given up when dropped.
-#[derive(Debug)]
-struct Seat {
-    open: Arc<Mutex<Open>>,
-    key: Arc<str>,
-}
-
-impl Seat {
-    fn take(open: &Arc<Mutex<Open>>, key: &Arc<str>) -> Result<Self, Refusal> {
-        let mut all = open.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_key = all.by_key.get(key).copied().unwrap_or_default();
-        if of_key >= PER_KEY || all.in_all >= IN_ALL {
-            return Err(Refusal::new(
-                Code::StreamLimit,
-                format!("{PER_KEY} listening streams of this caller, or {IN_ALL} in all, are open"),
-            ));
-        }
-        all.in_all += 1;
-        all.by_key.insert(key.clone(), of_key + 1);
-        Ok(Self {
-            open: open.clone(),
-            key: key.clone(),
-        })
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        all.in_all -= 1;
-        if let Some(of_key) = all.by_key.get_mut(&self.key) {
-            *of_key -= 1;
-            if *of_key == 0 {
-                all.by_key.remove(&self.key);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_and_all_together_have_so_many_streams() {
-        let open = Arc::new(Mutex::new(Open::default()));
-        let take = |key: usize| Seat::take(&open, &format!("key:{key}").into());
-        let mut seats: Vec<_> = (0..4_096).map(|n| take(n / 128).unwrap()).collect();
-        assert_eq!(take(99).unwrap_err().code, Code::StreamLimit);
-        seats.pop();
-        assert_eq!(take(0).unwrap_err().code, Code::StreamLimit);
-        let last = take(31).unwrap();
-        assert!(take(99).is_err());
-        drop((seats, last));
-        let open = open.lock().unwrap();
-        assert_eq!((open.in_all, open.by_key.len()), (0, 0));
     }
 }

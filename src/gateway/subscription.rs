@@ -133,7 +133,7 @@ impl Listener {
     /// Writes what is this subscription's, from the acknowledgement on. A notification that does not name it, which
     /// servers MUST, may be meant for another. Breaks where the server gives the subscription up.
     fn carry(&mut self, news: News, text: &Bytes, out: &mut BytesMut) -> ControlFlow<()> {
-        let Ok(message) = Envelope::upstream(text) else {
+        let Ok(message) = Envelope::inbound(text) else {
             return ControlFlow::Continue(());
         };
         let own = |part: &Part<'_>| self.is_own(part.as_str());

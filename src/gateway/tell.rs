@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use super::{Gateway, session::Session};
+use super::{Gateway, seats::Seats, session::Session};
 use crate::{
     deadline::Deadline,
     mcp::{self, Era, Rejection},
@@ -15,7 +15,17 @@ use crate::{
 /// The longest that a message without an answer may take.
 pub(super) const TELLING: Duration = Duration::from_secs(10);
 
-/// Sends a message without holding anyone up for it; lets go of `held` once it is sent.
+/// Messages that nobody waits for, on their way at once at most: of one key, and in all.
+const PER_KEY: usize = 256;
+const IN_ALL: usize = 2_048;
+
+/// The places for messages that nobody waits for.
+pub(super) fn seats() -> Seats {
+    Seats::new(PER_KEY, IN_ALL)
+}
+
+/// Sends a message without holding anyone up for it; lets go of `held` once it is sent. Each takes a connection that no
+/// client's stands for, so there are only so many: what is too much is left out, as if it had been lost on its way.
 pub(super) fn later(
     gateway: &Gateway,
     permit: &Permit,
@@ -23,9 +33,14 @@ pub(super) fn later(
     body: Bytes,
     held: impl Send + 'static,
 ) {
+    let evidence = &session.subject().evidence;
+    let Some(seat) = gateway.shared.tellings.take(evidence) else {
+        tracing::debug!(server = %permit.server().name, "too many messages wait for servers to take them");
+        return;
+    };
     let (upstream, permit) = (gateway.upstream.clone(), permit.clone());
     tokio::spawn(async move {
-        let _held = held;
+        let _held = (held, seat);
         let deadline = Deadline::after(TELLING);
         let told = upstream
             .tell(&permit, &session.upstream, body, deadline)

@@ -71,8 +71,14 @@ pub(super) async fn serve<S, H>(
         async move {
             let handler = unheard.hear();
             // hyper keeps room for this future as long as the connection stands; its large part goes with the request.
-            let mut answer = Box::pin(handler.handle(request, peer));
-            let answer = poll_fn(|cx| gate.poll(cx, |cx| answer.as_mut().poll(cx))).await;
+            // Unlike `Box::new`, neither step takes it by way of the stack.
+            let mut answering = Box::into_pin(Box::<Option<_>>::default());
+            answering.set(Some(handler.handle(request, peer)));
+            let answer = poll_fn(|cx| {
+                let answering = answering.as_mut().as_pin_mut().expect("it was set above");
+                gate.poll(cx, |cx| answering.poll(cx))
+            })
+            .await;
             Ok::<_, Infallible>(answer.map(|body| Answering {
                 body,
                 gate,

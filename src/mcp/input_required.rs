@@ -1,4 +1,5 @@
-//! A result that asks in place of completing (MCP 2026-07-28, multi round-trip requests).
+//! Answers that ask in place of completing: results (MCP 2026-07-28, multi round-trip requests) and errors
+//! (MCP 2025-11-25, elicitation).
 
 use super::{
     Params, Question,
@@ -65,6 +66,49 @@ impl<'a> InputRequired<'a> {
             state,
         })
     }
+}
+
+/// The pages that an error wants people to open before the request is repeated: `data.elicitations`, whatever the code,
+/// read under [`Rules::Strict`] where it may be there.
+///
+/// # Errors
+///
+/// It is not of that form, or clients would read it in different ways.
+pub fn wanted_pages(error: &str) -> Result<Vec<Params<'_>>, InputError> {
+    let mut found = Vec::new();
+    // Nearly no error asks, and what others hold is nobody's business.
+    if !error.contains(r"\u") && !error.to_ascii_lowercase().contains("elicitation") {
+        return Ok(found);
+    }
+    let mut scanner = Scanner::new(error.as_bytes(), Rules::Strict)?;
+    scanner.enter_object()?;
+    while let Some(key) = scanner.key()? {
+        match &*key {
+            "data" if scanner.peek() == Some(b'{') => wanted(&mut scanner, &mut found)?,
+            "code" | "message" | "data" => drop(scanner.value()?),
+            key => drop(scanner.other(key, &["code", "message", "data"])?),
+        }
+    }
+    Ok(found)
+}
+
+fn wanted<'a>(scanner: &mut Scanner<'a>, found: &mut Vec<Params<'a>>) -> Result<(), InputError> {
+    scanner.enter_object()?;
+    while let Some(key) = scanner.key()? {
+        if key != "elicitations" {
+            scanner.other(&key, &["elicitations"])?;
+            continue;
+        }
+        scanner.enter_array()?;
+        while scanner.element()? {
+            if found.len() == MAX_QUESTIONS {
+                return Err(InputError::Form("more than 16 questions at once"));
+            }
+            let page = Params::scan(scanner)?;
+            found.push(page.ok_or(InputError::Form("an elicitation that is no object"))?);
+        }
+    }
+    Ok(())
 }
 
 fn all<'a>(scanner: &mut Scanner<'a>) -> Result<Vec<(Question, Option<Params<'a>>)>, InputError> {

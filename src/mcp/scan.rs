@@ -6,6 +6,7 @@
 mod error;
 mod keys;
 mod part;
+mod skip;
 mod text;
 
 use std::{borrow::Cow, ops::Range};
@@ -124,6 +125,10 @@ impl<'a> Scanner<'a> {
         let floor = self.open.len();
         let first = self.peek();
         let start = self.at;
+        if let Some(end) = self.skip(first) {
+            self.at = end;
+            return Ok(self.part(start..end));
+        }
         let mut next = first;
         loop {
             match next {
@@ -136,6 +141,15 @@ impl<'a> Scanner<'a> {
             }
             next = self.peek();
         }
+    }
+
+    /// The end of a container that no rule has to be held against; `None` for what is to be read step by step.
+    fn skip(&self, first: Option<u8>) -> Option<usize> {
+        if self.rules == Rules::Strict || !matches!(first, Some(b'{' | b'[')) {
+            return None;
+        }
+        let depth = self.rules.depth() - self.open.len();
+        skip::container_end(self.text.as_bytes(), self.at, depth)
     }
 
     /// Takes the value of a key that is none of `members`; strict rules refuse a key that some parser takes for one.

@@ -14,7 +14,7 @@ pub struct Event {
     pub name: Option<Bytes>,
     /// The `data` lines, joined by line feeds.
     pub data: Bytes,
-    /// `id`, if this event set one.
+    /// `id`, if this event set one; no part of a chunk.
     pub id: Option<Bytes>,
 }
 
@@ -152,8 +152,7 @@ impl Parser {
         self.fits(begun + length.unwrap_or(rest.len()))?;
         let Some(length) = length else {
             self.carry.extend_from_slice(rest);
-            self.chunk = Bytes::new();
-            self.at = 0;
+            self.let_go();
             return Ok(None);
         };
         let place = self.at..self.at + length;
@@ -171,6 +170,15 @@ impl Parser {
             line.skip(3);
         }
         Ok(Some(line))
+    }
+
+    /// Lets go of the chunk, of which everything was read: a few bytes of an event that goes on would keep all of it.
+    fn let_go(&mut self) {
+        self.chunk = Bytes::new();
+        self.at = 0;
+        if let Some(Data::One(line)) = &self.data {
+            self.data = Some(Data::Many(BytesMut::from(&line[..])));
+        }
     }
 
     fn field(&mut self, line: &Line) -> Result<(), Refusal> {
@@ -203,13 +211,13 @@ impl Parser {
                 // The usual name is not worth a share of the chunk.
                 let name = match &text[begin..] {
                     MESSAGE => Bytes::from_static(MESSAGE),
-                    _ => value(),
+                    other => Bytes::copy_from_slice(other),
                 };
                 self.grow(name.len())?;
                 self.name = Some(name);
             }
             b"id" if !text[begin..].contains(&0) => {
-                let id = value();
+                let id = Bytes::copy_from_slice(&text[begin..]);
                 self.grow(id.len())?;
                 self.id = Some(id);
             }

@@ -67,6 +67,7 @@ enum Payload {
         kind: ResultKind,
     },
     Error {
+        whole: Range<usize>,
         code: Option<i64>,
     },
 }
@@ -133,6 +134,10 @@ impl Message {
                 kind: ResultKind::of(result.result_type),
             },
             (None, error) => Payload::Error {
+                whole: error
+                    .as_ref()
+                    .map(|error| error.whole.range())
+                    .unwrap_or_default(),
                 code: error.as_ref().and_then(|error| error.code),
             },
         };
@@ -188,6 +193,14 @@ impl Message {
         }
     }
 
+    /// The error, if it is one.
+    pub fn error(&self) -> Option<&str> {
+        match &self.payload {
+            Payload::Error { whole, .. } => std::str::from_utf8(&self.bytes[whole.clone()]).ok(),
+            Payload::Result { .. } => None,
+        }
+    }
+
     /// What kind of result it is; `None` for an error.
     pub fn result_kind(&self) -> Option<ResultKind> {
         match self.payload {
@@ -240,7 +253,7 @@ impl Message {
     /// The number of a JSON-RPC error; `None` for a result.
     pub fn error_code(&self) -> Option<i64> {
         match self.payload {
-            Payload::Error { code } => Some(code.unwrap_or_default()),
+            Payload::Error { code, .. } => Some(code.unwrap_or_default()),
             Payload::Result { .. } => None,
         }
     }
@@ -259,12 +272,10 @@ impl Message {
     }
 
     fn with_null_id_replaced(&self, id: &Bytes) -> [Bytes; 3] {
-        let error = Envelope::upstream(&self.bytes)
-            .ok()
-            .and_then(|envelope| envelope.error);
-        let error = error.map_or(Bytes::from_static(b"null"), |error| {
-            self.bytes.slice(error.whole.range())
-        });
+        let error = match &self.payload {
+            Payload::Error { whole, .. } => self.bytes.slice(whole.clone()),
+            Payload::Result { .. } => Bytes::from_static(b"null"),
+        };
         let mut head = Vec::with_capacity(32 + id.len());
         head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         head.extend_from_slice(id);
@@ -364,22 +375,12 @@ pub(super) enum Type {
 impl Type {
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let value = headers.get(header::CONTENT_TYPE);
-        // What most servers say, told at once.
-        match value.map(HeaderValue::as_bytes) {
-            Some(b"application/json") => return Self::Json,
-            Some(b"text/event-stream") => return Self::Events,
-            _ => {}
-        }
-        let essence = value
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim();
-        if essence.eq_ignore_ascii_case("application/json") {
+        let value = value.map_or(&b""[..], HeaderValue::as_bytes);
+        let parameters = value.iter().position(|byte| *byte == b';');
+        let essence = value[..parameters.unwrap_or(value.len())].trim_ascii();
+        if essence.eq_ignore_ascii_case(b"application/json") {
             Self::Json
-        } else if essence.eq_ignore_ascii_case("text/event-stream") {
+        } else if essence.eq_ignore_ascii_case(b"text/event-stream") {
             Self::Events
         } else {
             Self::Other

@@ -158,8 +158,7 @@ pub(super) fn event_id(id: &Bytes) -> Option<HeaderValue> {
     if !fits || !id.iter().all(|byte| (0x21..=0x7e).contains(byte)) {
         return None;
     }
-    // Copied: a part of the chunk that it came in would keep all of it.
-    let mut id = HeaderValue::from_bytes(id).ok()?;
+    let mut id = HeaderValue::from_maybe_shared(id.clone()).ok()?;
     id.set_sensitive(true);
     Some(id)
 }

@@ -17,6 +17,9 @@ use crate::{
     policy::Permit,
 };
 
+/// Events that room is kept for between two chunks, at most.
+const ROOM: usize = 32;
+
 /// What a server says on a stream.
 pub enum Item {
     /// A notification of a kind that is relayed.
@@ -173,7 +176,12 @@ impl Messages {
 
     /// The next event that has come already.
     pub fn take_event(&mut self) -> Option<Event> {
-        self.ready.pop_front()
+        let event = self.ready.pop_front();
+        // A flood that was taken leaves no room behind that nobody counts.
+        if self.ready.is_empty() && self.ready.capacity() > ROOM {
+            self.ready = VecDeque::new();
+        }
+        event
     }
 
     /// The next message that has come already, whatever its event says beside it.

@@ -1,5 +1,6 @@
 //! The gateway end to end: an agent on one socket, a tool server on another, and the whole product between them.
 
+mod ambiguous;
 mod bodies;
 mod bytes;
 mod connection;
@@ -31,6 +32,7 @@ mod sessions;
 mod streams;
 mod subscriptions;
 mod tls;
+mod told;
 mod who;
 mod withheld;
 

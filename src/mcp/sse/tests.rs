@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -132,5 +134,29 @@ proptest! {
     fn borders_of_chunks_do_not_matter(text in "(data: ?|event|id|:|\r|\n|\r\n|x| ){0,40}", cut in 0usize..120) {
         let (left, right) = text.as_bytes().split_at(cut.min(text.len()));
         prop_assert_eq!(parse(&[left, right]), parse(&[text.as_bytes()]));
+    }
+}
+
+/// Whoever counts what is held counts what has begun, not the chunks that it came in.
+#[test]
+fn an_event_that_has_begun_keeps_no_chunk() {
+    let mut parser = Parser::new(1 << 20);
+    for begun in ["data: d\n", "id: 7\n", "event: e\n", "data: more\nx", "y\n"] {
+        let owner = Arc::new(begun.to_owned());
+        parser.push(Bytes::from_owner(Owner(owner.clone())));
+        assert_eq!(parser.next_event(), Ok(None));
+        assert_eq!(Arc::strong_count(&owner), 1, "{begun}");
+    }
+    parser.push(Bytes::from_static(b"\n"));
+    let event = parser.next_event().unwrap().unwrap();
+    assert_eq!(event.data, "d\nmore");
+    assert_eq!((event.id, event.name), (Some("7".into()), Some("e".into())));
+}
+
+struct Owner(Arc<String>);
+
+impl AsRef<[u8]> for Owner {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
     }
 }

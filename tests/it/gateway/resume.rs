@@ -11,6 +11,7 @@ use super::{before, stop};
 use crate::support::{
     agent::Agent,
     client::Exchange,
+    gate::eventually,
     sound,
     tools::{LIST, Seen, Step, Tools},
 };
@@ -213,6 +214,19 @@ async fn a_server_that_refuses_the_return_has_not_answered() {
         assert_eq!(places(&tools), ["s-0"]);
         stop(gate).await;
     }
+}
+
+#[tokio::test]
+async fn a_return_ends_with_its_call() {
+    let script = server(closing(), |_, _| vec![Step::Hang]);
+    let (tools, gate) = before(script, "[limits]\ntimeout = \"500ms\"\n").await;
+    let agent = Agent::modern("s").legacy(&gate).await;
+    let reply = gate.send(agent.call("1", "get_fault")).await;
+    assert_eq!(agent.refusal(&reply), "egress.call_timeout");
+    assert_eq!(places(&tools), ["s-0"]);
+    let told = || tools.of("notifications/cancelled").len() == 1;
+    eventually("the server is told", told).await;
+    stop(gate).await;
 }
 
 /// An id that no header can carry is none, and takes away the place before it.

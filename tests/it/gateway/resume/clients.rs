@@ -9,9 +9,9 @@ use super::{
 use crate::support::{
     agent::Agent,
     client::{Ask, Reply},
-    gate::{Gate, ends, eventually},
+    gate::{Gate, Policy, ends, eventually},
     sound,
-    tools::{Latch, Seen, Step},
+    tools::{Latch, Seen, Step, Tools},
 };
 
 /// Primes the stream, reports progress, and waits for the client to go.
@@ -90,6 +90,25 @@ async fn a_client_that_comes_back_gets_exactly_the_rest() {
             "request allowed"
         ]
     );
+}
+
+/// Each connection may be another worker's.
+#[tokio::test]
+async fn a_client_may_come_back_to_any_worker() {
+    let gone = Latch::new();
+    let tools = Tools::start(server(holding(&gone), |_, call| finishing(call))).await;
+    let policy = Policy::local("").server("s", tools.address, "", "");
+    let gate = Gate::start_with(&policy, 4, "");
+    let agent = Agent::modern("s").legacy(&gate).await;
+    for _ in 0..16 {
+        lose(&agent, &gate, &gone, "send_mail").await;
+        let id = call_id(&tools);
+        let reply = gate.send(resuming(&agent, &format!("{id}.s-1"))).await;
+        assert_eq!(reply.json()["result"]["content"][0]["text"], "done");
+    }
+    let ended = ends(&gate.stop().await);
+    let count = |end: &str| ended.iter().filter(|found| *found == end).count();
+    assert_eq!((count("call intent"), count("call allowed")), (16, 16));
 }
 
 /// Lost again and again, also before anything new came.
