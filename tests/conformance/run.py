@@ -52,7 +52,7 @@ def main():
         "--era",
         choices=["both", "modern", "legacy"],
         default="both",
-        help="what the fixture behind Tollgate speaks; not both means that Tollgate translates",
+        help="what the fixture behind Tollgate speaks; rows of the other era are lost, since nothing is translated",
     )
     options = parser.parse_args()
     passed = failed = 0
