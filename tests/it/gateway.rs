@@ -4,6 +4,7 @@ mod ambiguous;
 mod bodies;
 mod bytes;
 mod connection;
+mod cut;
 mod drain;
 mod effects;
 mod eras;
