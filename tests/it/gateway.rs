@@ -21,6 +21,7 @@ mod memory;
 mod mirrors;
 mod names;
 mod odd;
+mod parked;
 mod questions;
 mod reload;
 mod renewal;
