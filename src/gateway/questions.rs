@@ -4,7 +4,10 @@
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
+
+use tokio::time::Instant;
 
 use super::{Asked, Entry, Finding, Gateway, tell};
 use crate::{
@@ -17,6 +20,9 @@ use crate::{
 
 /// Questions of one session that are open at once at most.
 const OPEN: usize = 64;
+/// How long a question that belongs to no call keeps its place from others: nothing ends it but its answer, and clients
+/// lose some.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
 /// The open questions of one session.
 #[derive(Debug, Default)]
@@ -33,6 +39,7 @@ struct Pending {
     upstream_id: Box<str>,
     question: Question,
     call: Option<u64>,
+    since: Instant,
 }
 
 impl Questions {
@@ -46,6 +53,10 @@ impl Questions {
     ) -> Option<u64> {
         let mut open = self.lock();
         if open.asked.len() >= OPEN {
+            open.asked
+                .retain(|_, pending| pending.call.is_some() || pending.since.elapsed() < PATIENCE);
+        }
+        if open.asked.len() >= OPEN {
             return None;
         }
         open.last += 1;
@@ -54,6 +65,7 @@ impl Questions {
             upstream_id: upstream_id.into(),
             question,
             call,
+            since: Instant::now(),
         };
         open.asked.insert(id, pending);
         Some(id)
@@ -191,6 +203,21 @@ mod tests {
         assert_eq!(questions.take_back("6"), None);
         assert_eq!(questions.take_back("5"), Some(id));
         assert!(questions.answered(&id.to_string()).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn questions_that_nobody_answers_make_room_in_the_end() {
+        let questions = Questions::default();
+        let first = questions.put(Question::Roots, "1", None).unwrap();
+        for _ in 1..OPEN {
+            assert!(questions.put(Question::Roots, "5", Some(1)).is_some());
+        }
+        tokio::time::advance(PATIENCE - Duration::from_secs(1)).await;
+        assert!(questions.put(Question::Roots, "5", None).is_none());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(questions.put(Question::Roots, "5", None).is_some());
+        assert!(questions.answered(&first.to_string()).is_none());
+        assert!(questions.put(Question::Roots, "5", None).is_none());
     }
 
     #[test]

@@ -141,7 +141,14 @@ impl<D: Door> Agents<D> {
             within: terms.body,
             together: &self.shared.bodies,
         };
-        match body::read(body, &bounds).await {
+        let unread = Unread {
+            visit: &visit,
+            head: &head,
+            known: Some(known),
+        };
+        let read = body::read(body, &bounds).await;
+        let known = unread.read();
+        match read {
             Ok(body) => {
                 let ask = Ask {
                     caller,
@@ -217,6 +224,16 @@ impl Visit<'_> {
         refusal: &Refusal,
         known: Known,
     ) -> Response<Answer<B>> {
+        self.record(head, refusal, known);
+        let mut answer = answer::refusal(refusal, "POST, GET, DELETE");
+        if !body::discard(rest, &head.headers).await {
+            let close = HeaderValue::from_static("close");
+            answer.headers_mut().insert(header::CONNECTION, close);
+        }
+        answer
+    }
+
+    fn record(&self, head: &Parts, refusal: &Refusal, known: Known) {
         let known = Known {
             request_id: Some(self.request_id),
             method: Some(head.method.to_string().into()),
@@ -225,12 +242,30 @@ impl Visit<'_> {
             ..known
         };
         self.shared.recorder.refused(refusal, known);
-        let mut answer = answer::refusal(refusal, "POST, GET, DELETE");
-        if !body::discard(rest, &head.headers).await {
-            let close = HeaderValue::from_static("close");
-            answer.headers_mut().insert(header::CONNECTION, close);
+    }
+}
+
+/// A request whose body is still coming. Dropped before it has come, as when the process stops, it leaves its record.
+struct Unread<'v> {
+    visit: &'v Visit<'v>,
+    head: &'v Parts,
+    known: Option<Known>,
+}
+
+impl Unread<'_> {
+    /// The body has come, or will not.
+    fn read(mut self) -> Known {
+        self.known.take().unwrap_or_default()
+    }
+}
+
+impl Drop for Unread<'_> {
+    fn drop(&mut self) {
+        if let Some(known) = self.known.take() {
+            let gone = "the request ended before its body had come";
+            let refusal = Refusal::new(Code::ClientGone, gone);
+            self.visit.record(self.head, &refusal, known);
         }
-        answer
     }
 }
 

@@ -1,0 +1,38 @@
+//! Calls that wait for their clients, who hold no connection meanwhile.
+
+use super::Agent;
+use crate::support::{
+    gate::{Gate, Policy},
+    sound as say,
+    tools::{Seen, Step, Tools},
+};
+
+/// Nine of them are more than all request bodies may hold together.
+const LARGE: usize = 8_000_000;
+
+/// What a request holds ends with it: calls that wait for their clients leave room for the requests of others.
+#[tokio::test]
+async fn calls_that_wait_hold_nothing_of_their_requests() {
+    let tools = Tools::start(|seen: &Seen| {
+        (seen.tool() == "get_fault")
+            .then(|| vec![say::stream(), say::chunk("id: 1\ndata:\n\n"), Step::Hang])
+    })
+    .await;
+    let policy = Policy::local("[limits]\nrequest_bytes = 8388608\n");
+    let gate = Gate::start(&policy.server("s", tools.address, "", ""));
+    let agent = Agent::modern("s").legacy(&gate).await;
+    let large = |id: usize, tool: &str| {
+        let text = "x".repeat(LARGE);
+        let params = format!(r#""name":"{tool}","arguments":{{"a":"{text}"}}"#);
+        agent.request(&id.to_string(), "tools/call", &params)
+    };
+    for id in 0..9 {
+        let mut call = gate.open(large(id, "get_fault")).await;
+        assert_eq!(call.status(), 200, "{id}");
+        assert!(call.whole_event().await.is_some());
+    }
+    let reply = gate.send(large(9, "get_weather")).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    gate.handle.cut();
+    gate.stop().await;
+}
