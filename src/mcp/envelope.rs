@@ -11,7 +11,7 @@ pub use params::{Failure, Member, Meta, Outcome, Params};
 
 use super::{
     Rejection,
-    scan::{Part, Rules, ScanError, Scanner},
+    scan::{Part, Rules, ScanError, Scanner, lookalike},
 };
 use crate::refusal::{Code, Refusal};
 
@@ -138,6 +138,8 @@ struct Parts<'a> {
     result: Option<Outcome<'a>>,
     error: Option<Failure<'a>>,
     repeated: bool,
+    /// Another stands there that some readers take for one of these: a notification for an answer.
+    disguised: bool,
     /// The first member that is not an object and must be.
     not_object: Option<&'static str>,
 }
@@ -179,6 +181,7 @@ impl<'a> Parts<'a> {
                 "result" => self.result.replace(Outcome::scan(scanner)?).is_some(),
                 "error" => self.error.replace(Failure::scan(scanner)?).is_some(),
                 key => {
+                    self.disguised |= lookalike(key, &MEMBERS).is_some();
                     scanner.other(key, &MEMBERS)?;
                     false
                 }
@@ -212,6 +215,12 @@ impl<'a> Parts<'a> {
             return Err(Rejection::new(
                 Code::Ambiguous,
                 "a member of the message stands twice",
+            ));
+        }
+        if self.disguised {
+            return Err(Rejection::new(
+                Code::Ambiguous,
+                "a member of the message looks like another",
             ));
         }
         if self.jsonrpc.and_then(|part| part.string()).as_deref() != Some("2.0") {

@@ -13,6 +13,7 @@ use std::{borrow::Cow, ops::Range};
 
 pub use error::ScanError;
 use keys::Keys;
+pub(super) use keys::lookalike;
 pub use part::Part;
 use text::unescape;
 
@@ -159,7 +160,7 @@ impl<'a> Scanner<'a> {
         members: &[&'static str],
     ) -> Result<Part<'a>, ScanError> {
         if self.rules == Rules::Strict
-            && let Some(member) = keys::lookalike(key, members)
+            && let Some(member) = lookalike(key, members)
         {
             let at = self.at;
             return Err(ScanError::Lookalike { at, member });

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::Envelope;
-use crate::mcp::scan::{Rules, ScanError, Scanner};
+use super::{Envelope, MEMBERS};
+use crate::mcp::scan::{Rules, ScanError, Scanner, lookalike};
 
 impl<'a> Envelope<'a> {
     /// The method of a server's notification, under [`Rules::Loose`] and without a look into its parameters. `None` for
@@ -26,6 +26,7 @@ fn read(body: &[u8]) -> Result<Option<Cow<'_, str>>, ScanError> {
                 scanner.value()?;
             }
             "jsonrpc" | "method" | "params" | "id" | "result" | "error" => return Ok(None),
+            key if lookalike(key, &MEMBERS).is_some() => return Ok(None),
             _ => drop(scanner.value()?),
         }
     }
@@ -66,6 +67,8 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"m","result":{}}"#,
             r#"{"jsonrpc":"2.0","method":"m","error":{}}"#,
             r#"{"jsonrpc":"2.0","method":"m","\u0069d":1}"#,
+            r#"{"jsonrpc":"2.0","method":"m","ID":1}"#,
+            r#"{"jsonrpc":"2.0","method":"m","Result":{}}"#,
             r#"{"jsonrpc":"2.0","method":"m","method":"n"}"#,
             r#"{"jsonrpc":"2.0","jsonrpc":"2.0","method":"m"}"#,
             r#"{"jsonrpc":"2.0","method":"m","params":{},"params":{}}"#,

@@ -368,6 +368,9 @@ fn members_that_only_some_parsers_see_are_refused() {
     ] {
         assert!(Envelope::inbound(message.as_bytes()).is_ok(), "{message}");
     }
+    // A server's message is plain as far as it decides what is judged; what its parts hold is the client's to read.
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{},"Result":{}}"#;
+    assert!(Envelope::upstream(answer.as_bytes()).is_err());
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"id":1,"Id":2}}"#;
     assert!(Envelope::upstream(answer.as_bytes()).is_ok());
 }

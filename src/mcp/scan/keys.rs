@@ -7,7 +7,7 @@ const NARROW: usize = 16;
 
 /// The member of `members` that `key` is not, but that a parser which ignores case takes it for: Go's `encoding/json`
 /// folds ASCII letters, U+017F and U+212A, and libraries that end strings at a NUL take `"name\0"` for `"name"`.
-pub(super) fn lookalike(key: &str, members: &[&'static str]) -> Option<&'static str> {
+pub(in crate::mcp) fn lookalike(key: &str, members: &[&'static str]) -> Option<&'static str> {
     let folded = || key.chars().filter(|c| *c != '\0').map(fold);
     members
         .iter()
