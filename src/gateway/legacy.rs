@@ -23,6 +23,9 @@ use crate::{
     upstream::{Edit, Error, Hello, Message},
 };
 
+/// What a client says of itself is kept as long as its session, to open the server's anew: so many bytes at most.
+const HELLO_BYTES: usize = 32 << 10;
+
 /// Opens a session with the server, and one for the client that uses it alone.
 pub(super) async fn initialize(
     gateway: &Gateway,
@@ -48,6 +51,12 @@ pub(super) async fn initialize(
     let relay = permit.server().relay;
     let capabilities = params.and_then(|params| params.capabilities);
     let offer = Offer::new(capabilities, |question| questions::relayed(relay, question));
+    if offer.as_json().len() + client_info.as_str().len() > HELLO_BYTES {
+        return Err(Refusal::new(
+            Code::InvalidParams,
+            format!("`capabilities` and `clientInfo` are longer than {HELLO_BYTES} bytes"),
+        ));
+    }
     let hello = Hello::new(revision(&version), offer.as_json(), client_info.as_str());
     let (session, message) = farewell::open(gateway, permit, hello, deadline).await?;
     let (Some(session), Some(result)) = (session, message.result()) else {

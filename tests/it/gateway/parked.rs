@@ -36,3 +36,25 @@ async fn calls_that_wait_hold_nothing_of_their_requests() {
     gate.handle.cut();
     gate.stop().await;
 }
+
+/// Sessions are kept by the thousand, each with what its client said of itself.
+#[tokio::test]
+async fn what_a_client_says_of_itself_is_bounded() {
+    let (tools, gate) = super::sound().await;
+    let agent = Agent::modern("s");
+    for (bytes, status) in [(20_000, 200), (33_000, 200), (20_000, 200)] {
+        let text = "x".repeat(bytes);
+        let reply = gate
+            .send(agent.hello(
+                "2025-11-25",
+                &format!(r#"{{"elicitation":{{"x":"{text}"}}}}"#),
+            ))
+            .await;
+        assert_eq!(reply.status, status);
+        let opened = reply.header("mcp-session-id").is_some();
+        assert_eq!(opened, bytes < 32_768, "{}", reply.body);
+        assert!(opened || reply.json()["error"]["code"] == -32602);
+    }
+    assert_eq!(tools.of("initialize").len(), 2);
+    super::stop(gate).await;
+}
