@@ -98,7 +98,8 @@ impl Options {
             // At 20,000 calls a second, a disk that stalls for a second loses no call.
             queue_records: 32_768,
             queue_bytes: 32 << 20,
-            linger: Duration::from_millis(200),
+            // Small groups: one of thousands of records would hold the calls of its core up while it is sealed.
+            linger: Duration::from_millis(10),
             retry: Duration::from_secs(1),
         }
     }

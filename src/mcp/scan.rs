@@ -15,7 +15,8 @@ pub use error::ScanError;
 use keys::Keys;
 pub(super) use keys::lookalike;
 pub use part::Part;
-use text::unescape;
+pub(super) use skip::members;
+pub(super) use text::unescape;
 
 /// How much of JSON is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub enum Rules {
 }
 
 impl Rules {
-    fn depth(self) -> usize {
+    pub(super) fn depth(self) -> usize {
         match self {
             Self::Strict => 64,
             Self::Loose => 128,

@@ -119,6 +119,9 @@ impl Parser {
     /// # Errors
     /// [`Code::UpstreamEventTooLarge`]; the stream is of no use afterwards.
     pub fn next_event(&mut self) -> Result<Option<Event>, Refusal> {
+        if let Some(event) = self.plain_event()? {
+            return Ok(Some(event));
+        }
         while let Some(line) = self.line()? {
             if line.of(&self.chunk).is_empty() {
                 if let Some(event) = self.dispatch() {
@@ -129,6 +132,38 @@ impl Parser {
             }
         }
         Ok(None)
+    }
+
+    /// The next event where it is as most are: one line of data, perhaps after its type, and all of it here.
+    fn plain_event(&mut self) -> Result<Option<Event>, Refusal> {
+        const DATA: &[u8] = b"data: ";
+        const TYPED: &[u8] = b"event: message\ndata: ";
+        let begun = !self.carry.is_empty() || self.name.is_some() || self.id.is_some();
+        if begun || self.data.is_some() || self.skip_feed || self.at_start {
+            return Ok(None);
+        }
+        let rest = &self.chunk[self.at..];
+        let (begin, name) = match rest {
+            _ if rest.starts_with(DATA) => (DATA.len(), None),
+            _ if rest.starts_with(TYPED) => (TYPED.len(), Some(MESSAGE)),
+            _ => return Ok(None),
+        };
+        let Some(length) = memchr::memchr2(b'\r', b'\n', &rest[begin..]) else {
+            return Ok(None);
+        };
+        let end = begin + length;
+        if !rest[end..].starts_with(b"\n\n") {
+            return Ok(None);
+        }
+        self.fits(DATA.len() + length)?;
+        self.fits(name.map_or(0, <[u8]>::len) + length + 1)?;
+        let data = self.chunk.slice(self.at + begin..self.at + end);
+        self.at += end + 2;
+        Ok(Some(Event {
+            name: name.map(Bytes::from_static),
+            data,
+            id: None,
+        }))
     }
 
     /// Bytes of the event that has begun and not ended.

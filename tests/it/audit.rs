@@ -161,7 +161,7 @@ async fn a_read_reaches_the_disk_by_itself() {
         }
     })
     .await
-    .expect("the writer lingers for a fifth of a second");
+    .expect("the writer lingers for a moment");
     assert_eq!(records(&folder)[0]["tool"], "read");
 }
 

@@ -3,38 +3,29 @@
 use std::borrow::Cow;
 
 use super::{Envelope, MEMBERS};
-use crate::mcp::scan::{Rules, ScanError, Scanner, lookalike};
+use crate::mcp::scan::{Rules, lookalike, members, unescape};
 
 impl<'a> Envelope<'a> {
     /// The method of a server's notification, under [`Rules::Loose`] and without a look into its parameters. `None` for
     /// anything else, be it another message or none: [`Envelope::upstream`] says what.
     pub fn notice(body: &'a [u8]) -> Option<Cow<'a, str>> {
-        read(body).ok().flatten()
+        let text = std::str::from_utf8(body).ok()?;
+        let (mut version, mut method, mut params) = (None, None, None);
+        members(text, Rules::Loose.depth(), |key, value| {
+            let member = match key {
+                "jsonrpc" => &mut version,
+                "method" => &mut method,
+                "params" if value.starts_with('{') => &mut params,
+                "params" | "id" | "result" | "error" => return None,
+                // What an escape may stand for is not worth finding out here.
+                key if key.contains('\\') || lookalike(key, &MEMBERS).is_some() => return None,
+                _ => return Some(()),
+            };
+            member.replace(value).is_none().then_some(())
+        })?;
+        let inner = method?.strip_prefix('"')?.strip_suffix('"')?;
+        (version? == r#""2.0""#).then(|| unescape(inner))
     }
-}
-
-fn read(body: &[u8]) -> Result<Option<Cow<'_, str>>, ScanError> {
-    let mut scanner = Scanner::new(body, Rules::Loose)?;
-    let (mut version, mut method, mut params) = (None, None, false);
-    scanner.enter_object()?;
-    while let Some(key) = scanner.key()? {
-        match &*key {
-            "jsonrpc" if version.is_none() => version = Some(scanner.value()?),
-            "method" if method.is_none() => method = Some(scanner.value()?),
-            "params" if !params && scanner.peek() == Some(b'{') => {
-                params = true;
-                scanner.value()?;
-            }
-            "jsonrpc" | "method" | "params" | "id" | "result" | "error" => return Ok(None),
-            key if lookalike(key, &MEMBERS).is_some() => return Ok(None),
-            _ => drop(scanner.value()?),
-        }
-    }
-    scanner.end()?;
-    let current = version.is_some_and(|version| version.as_str() == r#""2.0""#);
-    Ok(method
-        .filter(|_| current)
-        .and_then(|method| method.string()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,50 @@
-//! Containers that nobody looks into: passed over in one loop, without a word about what is in them.
+//! Values that nobody looks into: passed over in one loop, without a word about what is in them.
 
 use super::text::{number_end, string_end};
+
+/// Shows the members of an object that is the whole document, which is valid JSON that holds no more than `depth`
+/// containers one in another: each key as it is written between its quotes, and the value. `None` where it is no such
+/// object, or where `show` has seen enough.
+pub(in crate::mcp) fn members<'a>(
+    text: &'a str,
+    depth: usize,
+    mut show: impl FnMut(&'a str, &'a str) -> Option<()>,
+) -> Option<()> {
+    let bytes = text.as_bytes();
+    let mut at = past_space(bytes, 0);
+    let mut opening = b'{';
+    loop {
+        if bytes.get(at) != Some(&opening) {
+            return None;
+        }
+        let key = past_space(bytes, at + 1);
+        let value = key_end(bytes, key)?;
+        let end = value_end(bytes, value, depth - 1)?;
+        let quoted = string_end(bytes, key + 1).ok()?.end;
+        show(&text[key + 1..quoted - 1], &text[value..end])?;
+        at = past_space(bytes, end);
+        if bytes.get(at) == Some(&b'}') {
+            let rest = past_space(bytes, at + 1);
+            return (rest == bytes.len()).then_some(());
+        }
+        opening = b',';
+    }
+}
+
+fn value_end(bytes: &[u8], at: usize, depth: usize) -> Option<usize> {
+    match bytes.get(at)? {
+        b'{' | b'[' => container_end(bytes, at, depth),
+        _ => scalar_end(bytes, at),
+    }
+}
+
+fn scalar_end(bytes: &[u8], at: usize) -> Option<usize> {
+    match bytes.get(at)? {
+        b'"' => Some(string_end(bytes, at + 1).ok()?.end),
+        b'-' | b'0'..=b'9' => Some(number_end(bytes, at).ok()?.0),
+        _ => word_end(bytes, at),
+    }
+}
 
 /// Containers that may be open at once, at most: a bit is kept for each.
 const MAX_DEPTH: usize = 128;
@@ -31,9 +75,7 @@ pub(super) fn container_end(bytes: &[u8], start: usize, depth: usize) -> Option<
                 }
                 inner
             }
-            b'"' => string_end(bytes, at + 1).ok()?.end,
-            b'-' | b'0'..=b'9' => number_end(bytes, at).ok()?.0,
-            _ => word_end(bytes, at)?,
+            _ => scalar_end(bytes, at)?,
         };
         // It has ended, and perhaps what it stands in.
         loop {

@@ -129,7 +129,7 @@ fn escape(bytes: &[u8], at: usize) -> Option<(u16, usize)> {
 }
 
 /// Decodes the inside of a string that was scanned; lone surrogates become U+FFFD.
-pub(super) fn unescape(inner: &str) -> Cow<'_, str> {
+pub(in crate::mcp) fn unescape(inner: &str) -> Cow<'_, str> {
     let Some(first) = memchr::memchr(b'\\', inner.as_bytes()) else {
         return Cow::Borrowed(inner);
     };

@@ -135,6 +135,27 @@ proptest! {
         let (left, right) = text.as_bytes().split_at(cut.min(text.len()));
         prop_assert_eq!(parse(&[left, right]), parse(&[text.as_bytes()]));
     }
+
+    /// A byte at a time, no event is ever seen whole.
+    #[test]
+    fn events_seen_whole_are_read_as_any_other(text in "(event: message\n|data: |\n\n|id: 1\n|event: x\n|data|:|\r|\n|x|abcd){0,24}", max in 0usize..12) {
+        let read = |chunks: Vec<&[u8]>| {
+            let (mut parser, mut events) = (Parser::new(max), Vec::new());
+            for chunk in chunks {
+                parser.push(Bytes::copy_from_slice(chunk));
+                loop {
+                    match parser.next_event() {
+                        Ok(Some(event)) => events.push(event),
+                        Ok(None) => break,
+                        Err(refusal) => return (events, Some(refusal.code)),
+                    }
+                }
+            }
+            (events, None)
+        };
+        let text = format!(":\n\n{text}");
+        prop_assert_eq!(read(vec![text.as_bytes()]), read(text.as_bytes().chunks(1).collect()));
+    }
 }
 
 /// Whoever counts what is held counts what has begun, not the chunks that it came in.
