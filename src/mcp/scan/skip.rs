@@ -17,11 +17,10 @@ pub(in crate::mcp) fn members<'a>(
         if bytes.get(at) != Some(&opening) {
             return None;
         }
-        let key = past_space(bytes, at + 1);
-        let value = key_end(bytes, key)?;
+        let begin = past_space(bytes, at + 1);
+        let Key { quoted, value } = key(bytes, begin)?;
         let end = value_end(bytes, value, depth - 1)?;
-        let quoted = string_end(bytes, key + 1).ok()?.end;
-        show(&text[key + 1..quoted - 1], &text[value..end])?;
+        show(&text[begin + 1..quoted - 1], &text[value..end])?;
         at = past_space(bytes, end);
         if bytes.get(at) == Some(&b'}') {
             let rest = past_space(bytes, at + 1);
@@ -61,7 +60,7 @@ pub(super) fn container_end(bytes: &[u8], start: usize, depth: usize) -> Option<
                 open.push(true, depth)?;
                 let inner = past_space(bytes, at + 1);
                 if bytes.get(inner) != Some(&b'}') {
-                    at = key_end(bytes, inner)?;
+                    at = key(bytes, inner)?.value;
                     continue;
                 }
                 inner
@@ -82,7 +81,7 @@ pub(super) fn container_end(bytes: &[u8], start: usize, depth: usize) -> Option<
             at = past_space(bytes, at);
             match (bytes.get(at)?, open.is_object) {
                 (b',', true) => {
-                    at = key_end(bytes, past_space(bytes, at + 1))?;
+                    at = key(bytes, past_space(bytes, at + 1))?.value;
                     break;
                 }
                 (b',', false) => {
@@ -129,13 +128,25 @@ impl Open {
     }
 }
 
-/// Where the value of the key that begins at `at` begins.
-fn key_end(bytes: &[u8], at: usize) -> Option<usize> {
+/// A key in front of its value.
+struct Key {
+    /// Where it ends, just after its closing quote.
+    quoted: usize,
+    /// Where its value begins.
+    value: usize,
+}
+
+/// The key that begins at `at`.
+fn key(bytes: &[u8], at: usize) -> Option<Key> {
     if bytes.get(at) != Some(&b'"') {
         return None;
     }
-    let colon = past_space(bytes, string_end(bytes, at + 1).ok()?.end);
-    (bytes.get(colon) == Some(&b':')).then(|| past_space(bytes, colon + 1))
+    let quoted = string_end(bytes, at + 1).ok()?.end;
+    let colon = past_space(bytes, quoted);
+    (bytes.get(colon) == Some(&b':')).then(|| Key {
+        quoted,
+        value: past_space(bytes, colon + 1),
+    })
 }
 
 fn word_end(bytes: &[u8], at: usize) -> Option<usize> {
