@@ -106,11 +106,6 @@ impl Shared {
         self.sessions.count()
     }
 
-    /// Seals what a client carries from one round of a call to the next.
-    pub fn rounds(&self) -> &Sealer {
-        &self.rounds
-    }
-
     /// Takes up another policy: forgets what was known of servers that it no longer names, and ends listening streams,
     /// which may have been opened by callers whom it does not let in. Calls end by the policy that they began with.
     pub fn take_up(&self, policy: &Snapshot) {

@@ -70,6 +70,7 @@ impl<'a> Asked<'a> {
             .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.asked_id())))?;
         context::note(ask, &message, session.as_deref(), entry)
             .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.asked_id())))?;
+        let may_ask = era == Era::Modern && method.is_some_and(Method::may_ask);
         let id = message
             .id
             .filter(|_| message.kind == Kind::Request)
@@ -85,7 +86,11 @@ impl<'a> Asked<'a> {
                 method,
                 scope: scope(ask, permit, method),
                 subject: ask.caller.subject().clone(),
-                body: ask.body.clone(),
+                body: if may_ask {
+                    ask.body.clone()
+                } else {
+                    Bytes::new()
+                },
             },
             session,
             head: &ask.head.headers,

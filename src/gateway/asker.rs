@@ -40,7 +40,8 @@ pub(super) struct Asker {
     pub(super) scope: Scope,
     /// Who asks.
     pub(super) subject: Arc<Subject>,
-    /// The request's bytes, which the id holds on to as well.
+    /// The request's bytes where the answer may ask, to be bound to them; else none, since they are counted as long as
+    /// they are held.
     pub(super) body: Bytes,
 }
 
@@ -50,16 +51,6 @@ impl Asker {
         std::str::from_utf8(&self.id)
             .ok()
             .filter(|id| !id.is_empty())
-    }
-
-    /// The same for keeping: a request's bytes are counted as long as any of them are held, and those of a session's are
-    /// not looked at again.
-    pub(super) fn without_body(&self) -> Self {
-        Self {
-            id: Bytes::copy_from_slice(&self.id),
-            body: Bytes::new(),
-            ..self.clone()
-        }
     }
 
     /// What changes in the answer: in the modern era its kind is named, and how long it may be kept is Tollgate's to
@@ -168,6 +159,7 @@ fn hint(
     Ok(())
 }
 
+/// What is said of an answer that is none, for the reason given.
 pub(super) fn malformed(permit: &Permit, reason: impl Into<String>) -> Refusal {
     let server = permit.server().name.clone();
     let reason = reason.into();

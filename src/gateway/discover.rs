@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Asked, Entry, Finding, Gateway, whole};
+use super::{Asked, Entry, Finding, Gateway, asker::malformed, whole};
 use crate::{
     mcp::{Revision, capabilities::of_server},
     policy::Permit,
     refusal::Refusal,
-    upstream::{Edit, Error, Message},
+    upstream::{Edit, Message},
 };
 
 /// Answers one `server/discover`.
@@ -36,14 +36,8 @@ fn cut(permit: &Permit, message: Message) -> Result<Finding, Refusal> {
     let Some(result) = message.result() else {
         return Ok(message.into());
     };
-    let discovery: Discovery<'_> = serde_json::from_str(result).map_err(|error| {
-        let server = permit.server().name.clone();
-        Error::Malformed {
-            server,
-            reason: format!("its answer to server/discover: {error}"),
-        }
-        .refusal()
-    })?;
+    let discovery: Discovery<'_> = serde_json::from_str(result)
+        .map_err(|error| malformed(permit, format!("its answer to server/discover: {error}")))?;
     let capabilities = discovery
         .capabilities
         .map(|raw| (raw, of_server(raw.get())));

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Ask, Asked, Entry, Finding, Gateway, ReplyBody, asked::find_session, entry::Ending, farewell,
-    finding, questions, reply, session::Session, tell,
+    Ask, Asked, Entry, Finding, Gateway, ReplyBody, asked::find_session, asker::malformed,
+    entry::Ending, farewell, finding, questions, reply, session::Session, tell,
 };
 use crate::{
     deadline::Deadline,
@@ -112,13 +112,8 @@ struct Welcome<'a> {
 
 /// The server's answer to `initialize`, cut to what is relayed.
 fn cut(permit: &Permit, message: &Message, result: &str) -> Result<Vec<Edit>, Refusal> {
-    let welcome: Welcome<'_> = serde_json::from_str(result).map_err(|error| {
-        Error::Malformed {
-            server: permit.server().name.clone(),
-            reason: format!("its answer to initialize: {error}"),
-        }
-        .refusal()
-    })?;
+    let welcome: Welcome<'_> = serde_json::from_str(result)
+        .map_err(|error| malformed(permit, format!("its answer to initialize: {error}")))?;
     let told = welcome.capabilities.map(|raw| (raw, of_server(raw.get())));
     let edit = told.and_then(|(raw, text)| {
         let place = message.part_of_result(raw.get())?;

@@ -1,6 +1,10 @@
 //! `tools/list`: the server's own page, less what is hidden; and the whole list, read to find a tool.
 
-use super::{Asked, Entry, Finding, Gateway, asker::Scope, own, unfit, whole};
+use super::{
+    Asked, Entry, Finding, Gateway,
+    asker::{Scope, malformed},
+    own, unfit, whole,
+};
 use crate::{
     catalog::{MAX_TOOLS, Tool},
     deadline::Deadline,
@@ -8,7 +12,7 @@ use crate::{
     mcp::Era,
     policy::Permit,
     refusal::{Code, Refusal},
-    upstream::{Edit, Error, Message, Request},
+    upstream::{Edit, Message, Request},
 };
 
 /// Pages of one list at most.
@@ -67,9 +71,7 @@ pub(super) async fn read_whole(
     for _ in 0..MAX_PAGES {
         let message = read_one(gateway, asked, permit, cursor.as_deref(), deadline).await?;
         let Some(page) = message.page(MAX_TOOLS)? else {
-            let server = permit.server().name.clone();
-            let reason = "it answered tools/list with an error".to_owned();
-            return Err(Error::Malformed { server, reason }.into());
+            return Err(malformed(permit, "it answered tools/list with an error"));
         };
         tools.extend(page.tools.iter().filter_map(Tool::of));
         if tools.len() > MAX_TOOLS {

@@ -59,11 +59,7 @@ impl Relay {
             entry,
             courier: Courier::new(gateway, permit, asked.line(&ticket)),
             ticket,
-            asker: match asked.session {
-                // In a session the body is not looked at again, and a call may wait long for its client.
-                Some(_) => asked.asker.without_body(),
-                None => asked.asker.clone(),
-            },
+            asker: asked.asker.clone(),
         };
         Self::of(call, messages, None)
     }

@@ -121,5 +121,5 @@ fn token<'g>(
         named: named.as_deref(),
         arguments: params.and_then(|params| Some(params.arguments?.as_str())),
     };
-    Token::new(gateway.shared.rounds(), &binding).map_err(|error| Rejection::from(error).refusal)
+    Token::new(&gateway.shared.rounds, &binding).map_err(|error| Rejection::from(error).refusal)
 }

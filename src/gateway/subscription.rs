@@ -67,8 +67,7 @@ impl Opened {
     ) -> impl Stream<Item = Bytes> + Send + use<> {
         let listener = Listener {
             opened: self,
-            // A copy: the request itself is not held on to for as long as this may last.
-            id: Bytes::copy_from_slice(&asked.asker.id),
+            id: asked.asker.id.clone(),
             permit: permit.clone(),
             entry,
             acknowledged: false,

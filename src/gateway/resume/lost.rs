@@ -91,7 +91,7 @@ impl Resumable {
         if calls.answered.len() >= ANSWERED {
             calls.answered.pop_front();
         }
-        calls.answered.push_back((call, asker.without_body()));
+        calls.answered.push_back((call, asker.clone()));
     }
 
     pub(in crate::gateway) fn answered(&self, call: u64) -> Option<Asker> {
