@@ -12,6 +12,10 @@ use crate::client::{Call, Client, Endpoint};
 use crate::process;
 use crate::tools::Tool;
 
+/// The tail is judged within slices of the window: long enough for several turns of all connections, short enough that
+/// a moment in which the host takes the core away is in few of them.
+const SLICE: Duration = Duration::from_millis(200);
+
 /// What to call, and for how long.
 #[derive(Args)]
 pub(crate) struct Plan {
@@ -40,9 +44,15 @@ struct Window {
 /// What was measured of calls that were answered after the window began, in nanoseconds.
 #[derive(Default)]
 struct Taken {
-    calls: Vec<u64>,
+    calls: Vec<Answered>,
     /// From the upstream to the client, for each event.
     lags: Vec<u64>,
+}
+
+/// A call, by what it took and in which slice of the window it ended.
+struct Answered {
+    nanoseconds: u64,
+    slice: u128,
 }
 
 /// How far everything was at a moment. Between two moments as many calls are begun too early as are ended too late.
@@ -103,8 +113,10 @@ async fn load(mut client: Client, tool: Tool, window: Arc<Window>) -> io::Result
         window.answered.fetch_add(1, Ordering::Relaxed);
         let begun = std::mem::replace(&mut now, Instant::now());
         if now >= window.begin {
-            let nanoseconds = (now - begun).as_nanos();
-            taken.calls.push(nanoseconds.try_into().unwrap_or(u64::MAX));
+            taken.calls.push(Answered {
+                nanoseconds: (now - begun).as_nanos().try_into().unwrap_or(u64::MAX),
+                slice: (now - window.begin).as_nanos() / SLICE.as_nanos(),
+            });
         } else {
             taken.lags.clear();
         }
@@ -118,12 +130,15 @@ fn report(plan: &Plan, mut taken: Taken, before: &Moment, after: &Moment) -> io:
         return Err(Error::other("no call was answered in time"));
     }
     let used = after.nanoseconds - before.nanoseconds;
-    taken.calls.sort_unstable();
+    let tail = tail(&mut taken.calls);
+    let mut took: Vec<u64> = taken.calls.iter().map(|call| call.nanoseconds).collect();
+    took.sort_unstable();
     taken.lags.sort_unstable();
     let result = serde_json::json!({
         "calls": calls,
-        "p50_us": microseconds(&taken.calls, 50),
-        "p99_us": microseconds(&taken.calls, 99),
+        "p50_us": microseconds(&took, 50),
+        "p99_us": microseconds(&took, 99),
+        "tail": tail,
         "lag_p50_us": microseconds(&taken.lags, 50),
         "lag_p99_us": microseconds(&taken.lags, 99),
         "per_second": calls as f64 / (after.at - before.at).as_secs_f64(),
@@ -132,6 +147,20 @@ fn report(plan: &Plan, mut taken: Taken, before: &Moment, after: &Moment) -> io:
         "anonymous_kib": process::kib(&plan.watch, "RssAnon")?,
     });
     writeln!(io::stdout(), "{result}")
+}
+
+/// p99 over p50 within a slice, in the median slice.
+fn tail(calls: &mut [Answered]) -> Option<f64> {
+    calls.sort_unstable_by_key(|call| (call.slice, call.nanoseconds));
+    let slices = calls.chunk_by(|one, other| one.slice == other.slice);
+    let mut tails: Vec<f64> = slices
+        .map(|slice| {
+            let at = |percent: usize| slice[slice.len() * percent / 100].nanoseconds as f64;
+            at(99) / at(50)
+        })
+        .collect();
+    tails.sort_by(f64::total_cmp);
+    tails.get(tails.len() / 2).copied()
 }
 
 /// So many percent of `sorted` are not above what this returns; `None` where there is nothing.

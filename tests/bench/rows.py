@@ -129,7 +129,7 @@ class Table:
         """Prints the medians."""
         if not self.results:
             return
-        heads = ["p50 us", "p99 us", "calls/s", "cpu us", "x nginx", "RSS MiB", "RssAnon", "lag p50", "lag p99"]
+        heads = ["p50 us", "p99 us", "p99/p50", "calls/s", "cpu us", "x nginx", "RSS MiB", "RssAnon", "lag p50", "lag p99"]
         print(f"\n{'row':<24}{'target':<10}" + "".join(f"{head:>10}" for head in heads))
         for row, name in self.results:
             print(f"{row.name:<24}{name:<10}" + "".join(f"{cell:>10}" for cell in self._cells(row, name)))
@@ -141,6 +141,7 @@ class Table:
         ratio = self.combine([(row, name, "cpu_us"), (row, "nginx", "cpu_us")], lambda ours, peer: ours / peer)
         yield shown(self.median(row, name, "p50_us"), 0)
         yield shown(self.median(row, name, "p99_us"), 0)
+        yield shown(self.median(row, name, "tail"), 1)
         yield shown(self.median(row, name, "per_second"), 0)
         yield shown(self.median(row, name, "cpu_us") if watched else None, 1)
         yield shown(ratio if name == "tollgate" else None, 2)
