@@ -25,14 +25,17 @@ impl Consent {
 ///
 /// People cannot be asked in this version, so every other tool is refused.
 pub fn consent(permit: &Permit, tool: &PinnedTool) -> Result<Consent, Refusal> {
-    permit.unasked(tool.name()).map(Consent).ok_or_else(|| {
-        Refusal::new(
-            Code::ApprovalUnavailable,
-            format!(
-                "tool `{}` of server `{}` may have side effects, and nobody can be asked yet",
-                tool.name(),
-                permit.server().name
-            ),
-        )
-    })
+    permit
+        .unasked(tool.name(), tool.read_only_hint())
+        .map(Consent)
+        .ok_or_else(|| {
+            Refusal::new(
+                Code::ApprovalUnavailable,
+                format!(
+                    "tool `{}` of server `{}` may have side effects, and nobody can be asked yet",
+                    tool.name(),
+                    permit.server().name
+                ),
+            )
+        })
 }

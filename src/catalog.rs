@@ -44,6 +44,11 @@ impl PinnedTool {
         self.tool.name.clone()
     }
 
+    /// Whether its definition says `readOnlyHint`: worth something only where the operator accepts hints.
+    pub fn read_only_hint(&self) -> bool {
+        false
+    }
+
     /// The arguments that modern callers mirror in headers.
     pub fn mirrors(&self) -> &Mirrors {
         &self.tool.mirrors

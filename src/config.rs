@@ -213,6 +213,12 @@ pub struct Limits {
     pub idle: Duration,
     /// The whole call.
     pub call: Duration,
+    /// Calls of one conversation that run at once.
+    pub running: usize,
+    /// Calls of one conversation that wait.
+    pub waiting: usize,
+    /// Bytes of all results of a turn.
+    pub turn_bytes: usize,
 }
 
 impl Default for Limits {
@@ -224,6 +230,9 @@ impl Default for Limits {
             first_byte: Duration::from_secs(30),
             idle: Duration::from_secs(30),
             call: Duration::from_secs(60),
+            running: 4,
+            waiting: 4,
+            turn_bytes: 512 << 10,
         }
     }
 }

@@ -19,6 +19,7 @@ pub use decide::{Permit, decide, same_for_all};
 pub use endpoint::Endpoint;
 pub use keys_file::{KeyEntry, keys};
 pub use server::{
-    Access, Approval, Era, Pattern, Relay, Server, ServerLimits, ToolOverride, Trust, Unasked,
+    Access, Approval, Era, Mark, Pattern, Pin, ReadOnly, Relay, Server, ServerLimits, ToolOverride,
+    Trust, Unasked,
 };
-pub use snapshot::{AccessMode, Key, Snapshot};
+pub use snapshot::{AccessMode, CallLimits, Key, Snapshot};

@@ -18,7 +18,7 @@ pub use self::{folder::Contents, material::TlsMaterial};
 use crate::{
     address::Host,
     config::{self, Endpoint, Environment, Method, Settings},
-    policy::{self, Inputs, Local, ServerLimits, Snapshot},
+    policy::{self, CallLimits, Inputs, Local, ServerLimits, Snapshot},
     table::Fault,
 };
 
@@ -190,6 +190,12 @@ impl Loader {
                 first_byte: limits.first_byte,
                 idle: limits.idle,
                 response_bytes: limits.response_bytes,
+                ..ServerLimits::default()
+            },
+            calls: CallLimits {
+                running: limits.running,
+                waiting: limits.waiting,
+                turn_bytes: limits.turn_bytes,
             },
             own_addresses: own_addresses(),
             own_listeners: settings.map(listeners).unwrap_or_default(),

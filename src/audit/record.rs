@@ -20,6 +20,8 @@ pub enum Kind {
     List,
     /// Any other request, malformed ones included.
     Request,
+    /// A change of what is pinned of a server, or something that is not as it was pinned.
+    Catalog,
     /// A policy that was loaded or refused.
     Policy,
     /// Start, drain, stop.
@@ -30,10 +32,11 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Call,
         Self::List,
         Self::Request,
+        Self::Catalog,
         Self::Policy,
         Self::Lifecycle,
         Self::Admin,
@@ -45,6 +48,7 @@ impl Kind {
             Self::Call => "call",
             Self::List => "list",
             Self::Request => "request",
+            Self::Catalog => "catalog",
             Self::Policy => "policy",
             Self::Lifecycle => "lifecycle",
             Self::Admin => "admin",

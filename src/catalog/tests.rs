@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    policy::{Inputs, ServerLimits, compile, decide},
+    policy::{CallLimits, Inputs, ServerLimits, compile, decide},
     subject::{Admins, Scopes, Subject},
 };
 
@@ -22,7 +22,9 @@ fn permit() -> Permit {
             first_byte: Duration::from_secs(1),
             idle: Duration::from_secs(1),
             response_bytes: 1 << 20,
+            ..ServerLimits::default()
         },
+        calls: CallLimits::default(),
         own_addresses: Vec::new(),
         own_listeners: Vec::new(),
     });

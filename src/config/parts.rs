@@ -17,6 +17,8 @@ const LONGEST_SOCKET_PATH: usize = 107;
 
 /// What a size in bytes may be.
 const SIZES: RangeInclusive<u64> = 1024..=64 << 20;
+/// Bytes that the results of a turn may have.
+const TURNS: RangeInclusive<u64> = 64 << 10..=64 << 20;
 
 pub(super) fn listen(table: &Table<'_>) -> Listen {
     let defaults = Listen::default();
@@ -140,7 +142,6 @@ pub(super) fn audit(table: &Table<'_>) -> Audit {
 
 pub(super) fn limits(table: &Table<'_>) -> Limits {
     let defaults = Limits::default();
-    table.unavailable(&["running", "waiting", "turn_bytes"]);
     let time = |key, default| {
         let bounds = Duration::from_millis(1)..=CEILING;
         table.duration(key, bounds).unwrap_or(default)
@@ -151,6 +152,10 @@ pub(super) fn limits(table: &Table<'_>) -> Limits {
             .and_then(|bytes| usize::try_from(bytes).ok())
             .unwrap_or(default)
     };
+    let count = |key, bounds| {
+        let found = table.integer(key, bounds);
+        found.and_then(|found| usize::try_from(found).ok())
+    };
     Limits {
         request_bytes: size("request_bytes", defaults.request_bytes),
         response_bytes: size("response_bytes", defaults.response_bytes),
@@ -158,6 +163,9 @@ pub(super) fn limits(table: &Table<'_>) -> Limits {
         first_byte: time("first_byte", defaults.first_byte),
         idle: time("idle", defaults.idle),
         call: time("call", defaults.call),
+        running: count("running", 1..=8).unwrap_or(defaults.running),
+        waiting: count("waiting", 0..=8).unwrap_or(defaults.waiting),
+        turn_bytes: count("turn_bytes", TURNS).unwrap_or(defaults.turn_bytes),
     }
 }
 

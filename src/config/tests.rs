@@ -125,6 +125,9 @@ servers = ["10.1.0.53:53"]
                 first_byte: Duration::from_secs(2),
                 idle: Duration::from_secs(3),
                 call: Duration::from_secs(120),
+                running: 4,
+                waiting: 4,
+                turn_bytes: 512 << 10,
             },
             dns: Dns {
                 servers: vec![address("10.0.0.53:53"), address("[fd00::53]:5353")],

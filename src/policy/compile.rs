@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    AccessMode, ServerLimits, Snapshot, egress_file, grants,
+    AccessMode, CallLimits, ServerLimits, Snapshot, egress_file, grants,
     keys_file::{self, KeyEntry},
     server_file::{self, Draft},
     words::name_fault,
@@ -54,6 +54,8 @@ pub struct Inputs<'a> {
     pub local: Option<Local>,
     /// Bounds for servers that set none.
     pub limits: ServerLimits,
+    /// Bounds of each caller's calls.
+    pub calls: CallLimits,
     /// Addresses of this host.
     pub own_addresses: Vec<IpAddr>,
     /// Where this process listens.
@@ -103,6 +105,7 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
             .collect(),
         admins,
         access_mode,
+        calls: inputs.calls,
         addresses: Arc::new(Rules {
             grants,
             nat64: egress.nat64,

@@ -44,18 +44,15 @@ impl Permit {
         Leg::Server(self.server.name.clone())
     }
 
-    /// Why a call to `tool` may run without asking, if it may. A table of the tool's own wins over `read_only`.
-    pub fn unasked(&self, tool: &str) -> Option<Unasked> {
+    /// Why a call to `tool` may run without asking, if it may; `hinted` is what its pinned definition says of
+    /// `readOnlyHint`. A table of the tool's own wins over `read_only`.
+    pub fn unasked(&self, tool: &str, hinted: bool) -> Option<Unasked> {
         let own = self.server.tools.get(tool).and_then(|own| own.approval);
         match own {
             Some(Approval::Never) => Some(Unasked::Never),
             Some(Approval::Ask | Approval::AlwaysAsk) => None,
             None => {
-                let accepted = self
-                    .server
-                    .read_only
-                    .iter()
-                    .any(|pattern| pattern.matches(tool));
+                let accepted = self.server.read_only.accepts(tool, hinted);
                 accepted.then_some(Unasked::ReadOnly)
             }
         }

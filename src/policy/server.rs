@@ -66,6 +66,51 @@ impl Pattern {
     }
 }
 
+/// `read_only`: which tools the operator accepted as reading only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadOnly {
+    /// `"hints"`: those whose pinned definition says `readOnlyHint`.
+    Hints,
+    /// Those that a pattern covers; none without patterns.
+    Patterns(Vec<Pattern>),
+}
+
+impl Default for ReadOnly {
+    fn default() -> Self {
+        Self::Patterns(Vec::new())
+    }
+}
+
+impl ReadOnly {
+    /// Whether a tool of this name counts as read-only; `hinted` is what its pinned definition says.
+    pub fn accepts(&self, tool: &str, hinted: bool) -> bool {
+        match self {
+            Self::Hints => hinted,
+            Self::Patterns(patterns) => patterns.iter().any(|pattern| pattern.matches(tool)),
+        }
+    }
+}
+
+/// `pin`: where it is kept what was reviewed of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Pin {
+    /// In the store: what the server first shows is taken.
+    #[default]
+    FirstUse,
+    /// In `pins/NAME.json` of the policy folder: nothing else is offered. Its text; `None` while there is no such file.
+    File(Option<Arc<str>>),
+}
+
+/// `mark`: how results say that they are not to be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// By a member of `_meta`.
+    #[default]
+    Meta,
+    /// By a block of text before the others, too.
+    Text,
+}
+
 /// What a file says about one tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolOverride {
@@ -88,6 +133,24 @@ pub struct ServerLimits {
     pub idle: Duration,
     /// Bytes of an answer read at most, after decoding.
     pub response_bytes: usize,
+    /// Bytes of a result that reach the caller at most.
+    pub result_bytes: usize,
+    /// Calls to the server that run at once, of all callers.
+    pub concurrency: usize,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            call: Duration::from_secs(60),
+            connect: Duration::from_secs(5),
+            first_byte: Duration::from_secs(30),
+            idle: Duration::from_secs(30),
+            response_bytes: 4 << 20,
+            result_bytes: 64 << 10,
+            concurrency: 16,
+        }
+    }
 }
 
 /// Extra roots of a server: the PEM texts, and a digest that keys pooled connections.
@@ -143,7 +206,13 @@ pub struct Server {
     /// Tenants whose callers may see it.
     pub tenants: Vec<Arc<str>>,
     /// Tools accepted as read-only.
-    pub read_only: Vec<Pattern>,
+    pub read_only: ReadOnly,
+    /// Where its pins are kept.
+    pub pin: Pin,
+    /// How its results are marked.
+    pub mark: Mark,
+    /// Whether Tollgate's own tools stand beside the server's.
+    pub builtin: bool,
     /// The era to speak.
     pub era: Era,
     /// Extra roots.

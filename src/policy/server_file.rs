@@ -6,8 +6,8 @@ use rustls::pki_types::{CertificateDer, pem::PemObject};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Access, Approval, Endpoint, Era, File, Inputs, Pattern, Relay, Server, ServerLimits,
-    ToolOverride, Trust,
+    Access, Approval, Endpoint, Era, File, Inputs, Mark, Pattern, Pin, ReadOnly, Relay, Server,
+    ServerLimits, ToolOverride, Trust,
     words::{word, words},
 };
 use crate::{
@@ -19,6 +19,9 @@ use crate::{
 
 /// The most that `response_bytes` may say.
 const LARGEST_RESPONSE: u64 = 64 << 20;
+
+/// The most that `result_bytes` may say.
+const LARGEST_RESULT: u64 = 4 << 20;
 
 /// A server, and what only shows beside the other files.
 pub(super) struct Draft {
@@ -61,6 +64,10 @@ fn server(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Option<Draft> {
     let names_tenants = root.has("tenants");
     let tenants = tenants(root);
     let read_only = read_only(root);
+    let pin = pin(name, root, inputs);
+    let marks = [("meta", Some(Mark::Meta)), ("text", Some(Mark::Text))];
+    let mark = root.choice("mark", &marks).unwrap_or_default();
+    let builtin = root.flag("builtin").unwrap_or(true);
     let eras = [
         ("auto", Some(Era::Auto)),
         ("modern", Some(Era::Modern)),
@@ -82,6 +89,9 @@ fn server(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Option<Draft> {
             access,
             tenants,
             read_only,
+            pin,
+            mark,
+            builtin,
             era,
             trust,
             relay,
@@ -110,8 +120,8 @@ fn relay(root: &Table<'_>) -> Relay {
 
 /// What the design knows and this version does not.
 fn later(root: &Table<'_>) {
-    root.unavailable(&["spec", "grants", "pin", "mark"]);
-    root.only_false(&["trace", "builtin"]);
+    root.unavailable(&["spec", "grants"]);
+    root.only_false(&["trace"]);
     if let Some(auth) = root.table("auth") {
         auth.choice(
             "mode",
@@ -213,16 +223,18 @@ fn tenants(root: &Table<'_>) -> Vec<Arc<str>> {
     tenants
 }
 
-fn read_only(root: &Table<'_>) -> Vec<Pattern> {
+fn read_only(root: &Table<'_>) -> ReadOnly {
     if root.has_text("read_only") {
         if let Some(text) = root.text("read_only") {
-            let what = match text.value.as_str() {
-                "hints" => "`hints` is not available in this version; use".to_owned(),
-                other => format!("found the string `{other}`, expected"),
-            };
-            root.fault(text.fault(format!("{what} a list of patterns, like [\"get_*\"]")));
+            if text.value == "hints" {
+                return ReadOnly::Hints;
+            }
+            root.fault(text.fault(format!(
+                "found the string `{}`, expected \"hints\" or a list of patterns, like [\"get_*\"]",
+                text.value
+            )));
         }
-        return Vec::new();
+        return ReadOnly::default();
     }
     let mut patterns = Vec::new();
     for item in root.texts("read_only").unwrap_or_default() {
@@ -233,7 +245,18 @@ fn read_only(root: &Table<'_>) -> Vec<Pattern> {
         }
         patterns.push(Pattern::new(&item.value));
     }
-    patterns
+    ReadOnly::Patterns(patterns)
+}
+
+/// Where the pins are; those of a file are read as text, and understood where they are used.
+fn pin(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Pin {
+    let words = [("first-use", Some(false)), ("file", Some(true))];
+    if !root.choice("pin", &words).unwrap_or_default() {
+        return Pin::FirstUse;
+    }
+    let path = format!("pins/{name}.json");
+    let file = inputs.files.iter().find(|file| file.path == path);
+    Pin::File(file.map(|file| file.text.as_str().into()))
 }
 
 fn tools(root: &Table<'_>) -> HashMap<Arc<str>, ToolOverride> {
@@ -262,10 +285,15 @@ fn limits(root: &Table<'_>, outer: ServerLimits) -> ServerLimits {
     let Some(table) = root.table("limits") else {
         return outer;
     };
-    table.unavailable(&["result_bytes", "concurrency"]);
     let bounds = || Duration::from_millis(1)..=CEILING;
     let response = table.integer("response_bytes", 1024..=LARGEST_RESPONSE);
     let response = response.and_then(|bytes| usize::try_from(bytes).ok());
+    let count = |key, bounds| {
+        let found = table.integer(key, bounds);
+        found.and_then(|found| usize::try_from(found).ok())
+    };
+    let result = count("result_bytes", 1024..=LARGEST_RESULT);
+    let concurrency = count("concurrency", 1..=1024);
     ServerLimits {
         call: table.duration("timeout", bounds()).unwrap_or(outer.call),
         connect: table.duration("connect", bounds()).unwrap_or(outer.connect),
@@ -274,6 +302,8 @@ fn limits(root: &Table<'_>, outer: ServerLimits) -> ServerLimits {
             .unwrap_or(outer.first_byte),
         idle: table.duration("idle", bounds()).unwrap_or(outer.idle),
         response_bytes: response.unwrap_or(outer.response_bytes),
+        result_bytes: result.unwrap_or(outer.result_bytes),
+        concurrency: concurrency.unwrap_or(outer.concurrency),
     }
 }
 

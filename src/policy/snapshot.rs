@@ -20,6 +20,27 @@ pub enum AccessMode {
     AllUsers,
 }
 
+/// What one conversation of a caller may have at once, and be told in a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallLimits {
+    /// Calls that run; 1 is serial.
+    pub running: usize,
+    /// Calls that wait for one that runs; more are refused.
+    pub waiting: usize,
+    /// Bytes of all results of a turn together, and of 60 s where no turn is named.
+    pub turn_bytes: usize,
+}
+
+impl Default for CallLimits {
+    fn default() -> Self {
+        Self {
+            running: 4,
+            waiting: 4,
+            turn_bytes: 512 << 10,
+        }
+    }
+}
+
 /// An agent key of `keys.toml`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
@@ -46,6 +67,8 @@ pub struct Snapshot {
     pub admins: Admins,
     /// Who may use tools at all.
     pub access_mode: AccessMode,
+    /// Bounds of each caller's calls.
+    pub calls: CallLimits,
     /// Address rules of every leg.
     pub addresses: Arc<Rules>,
 }

@@ -100,6 +100,12 @@ codes! {
 
     RecordUnavailable "audit.unavailable" Internal 200 Tool, "try again once the operator has made room for records";
 
+    Drifted "catalog.drifted" Policy 200 Tool, "let the operator look at it with `tollgate pin SERVER --diff` and accept it";
+    Unreviewed "catalog.unreviewed" Policy 200 Tool, "let the operator look at it with `tollgate pin SERVER --diff` and accept it";
+    PinsUnusable "catalog.pins_unusable" Internal 200 Tool, "let the operator read the log and pin the server anew with `tollgate pin SERVER`";
+    ArgumentsInvalid "catalog.arguments_invalid" Caller 200 Tool, "correct the arguments and call again";
+    SchemaUnusable "catalog.schema_unusable" Upstream 200 Tool, "ask the server's operator to correct the tool's input schema";
+    StoreUnavailable "store.unavailable" Internal 200 Tool, "let the operator see to the state folder, then try again";
     KeyringUnusable "vault.keyring" Internal 503 Http, "let the operator read the message and correct what it names";
 
     BadTarget "egress.bad_target" Policy 200 Tool, "ask the operator to correct the server's url";
@@ -136,5 +142,10 @@ codes! {
     UpstreamEra "upstream.era" Upstream 400 Rpc(-32022), "connect with a protocol version that the server speaks";
 
     Rounds "gateway.rounds" Upstream 200 Tool, "the server asks and never completes; ask its operator";
+    CallsLimit "gateway.calls_limit" Caller 200 Tool, "wait for the calls that run before making more";
+    ServerBusy "gateway.server_busy" Upstream 200 Tool, "try again when fewer calls to the server run";
+    ServerFailing "gateway.server_failing" Upstream 200 Tool, "try again later, or use another tool";
+    HandleUnknown "budget.handle_unknown" Caller 200 Tool, "call the tool again, or answer from what there is";
+    TurnSpent "budget.turn_spent" Caller 200 Tool, "answer from what there is; do not invent the rest";
     Cancelled "gateway.cancelled" Caller 200 Tool, "the call was stopped at the client's request";
 }

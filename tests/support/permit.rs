@@ -4,7 +4,10 @@ use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 
 use tollgate::{
     address::{Grant, Host, Leg, Port, Rules, Target},
-    policy::{Endpoint, Era, Permit, Relay, Server, ServerLimits, Snapshot, Trust, decide},
+    policy::{
+        Endpoint, Era, Mark, Permit, Pin, ReadOnly, Relay, Server, ServerLimits, Snapshot, Trust,
+        decide,
+    },
     subject::{Admins, Scopes, Subject},
 };
 
@@ -34,6 +37,7 @@ impl Maker {
                 first_byte: Duration::from_secs(20),
                 idle: Duration::from_secs(20),
                 response_bytes: 1 << 20,
+                ..ServerLimits::default()
             },
             rules: Rules::default(),
         }
@@ -78,7 +82,10 @@ impl Maker {
             endpoint: Endpoint::new(target, &path).unwrap(),
             access: Default::default(),
             tenants: vec![self.tenant.into()],
-            read_only: Vec::new(),
+            read_only: ReadOnly::default(),
+            pin: Pin::default(),
+            mark: Mark::default(),
+            builtin: true,
             era: Era::Auto,
             trust: self.trust.clone(),
             tools: HashMap::new(),

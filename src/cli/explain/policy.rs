@@ -119,7 +119,7 @@ pub(super) fn tool(permit: &Permit, tool: &str) -> Decision {
         let reason = format!("[tools.{tool}] hides it: hidden = true");
         return Decision::refuse("tool", Code::ToolUnknown, "hidden", reason);
     }
-    match permit.unasked(tool) {
+    match permit.unasked(tool, false) {
         Some(Unasked::ReadOnly) => {
             let reason = format!("`{tool}` is accepted as read-only and runs unasked");
             Decision::allow("tool", "read_only", reason)

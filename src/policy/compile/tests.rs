@@ -14,6 +14,8 @@ const LIMITS: ServerLimits = ServerLimits {
     first_byte: Duration::from_secs(30),
     idle: Duration::from_secs(30),
     response_bytes: 4 << 20,
+    result_bytes: 64 << 10,
+    concurrency: 16,
 };
 
 fn files(files: &[(&str, &str)]) -> Vec<File> {
@@ -34,6 +36,7 @@ fn inputs(files: &[File]) -> Inputs<'_> {
         admins: Admins::default(),
         local: None,
         limits: LIMITS,
+        calls: CallLimits::default(),
         own_addresses: Vec::new(),
         own_listeners: Vec::new(),
     }

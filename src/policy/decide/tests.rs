@@ -1,9 +1,8 @@
 use super::*;
 use crate::{
-    policy::{File, Inputs, Local, ServerLimits, compile},
+    policy::{CallLimits, File, Inputs, Local, ServerLimits, compile},
     subject::{Admins, Scopes},
 };
-use std::time::Duration;
 
 fn snapshot(access_mode: Option<&str>) -> Snapshot {
     let server = |name: &str, rest: &str| File {
@@ -29,13 +28,8 @@ fn snapshot(access_mode: Option<&str>) -> Snapshot {
             groups: vec!["ops".into()],
         },
         local: None::<Local>,
-        limits: ServerLimits {
-            call: Duration::from_secs(60),
-            connect: Duration::from_secs(5),
-            first_byte: Duration::from_secs(30),
-            idle: Duration::from_secs(30),
-            response_bytes: 4 << 20,
-        },
+        limits: ServerLimits::default(),
+        calls: CallLimits::default(),
         own_addresses: Vec::new(),
         own_listeners: Vec::new(),
     })
@@ -150,7 +144,7 @@ fn a_permit_carries_what_decided() {
         ("wipe", None),
         ("delete", None),
     ] {
-        assert_eq!(permit.unasked(tool), expected, "{tool}");
+        assert_eq!(permit.unasked(tool, false), expected, "{tool}");
     }
     assert!(permit.hidden("get_secret") && !permit.hidden("send") && !permit.hidden("unknown"));
 }

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::{self, Instant};
-use tollgate::policy::{Pattern, Snapshot};
+use tollgate::policy::{Pattern, ReadOnly, Snapshot};
 
 use crate::support::{
     agent::Agent,
@@ -27,7 +27,7 @@ pub(super) fn policy(tools: &Tools) -> Snapshot {
     maker.limits.idle = Duration::from_secs(120);
     let mut policy = maker.snapshot();
     let server = policy.servers.get_mut("demo").and_then(Arc::get_mut);
-    server.unwrap().read_only = vec![Pattern::new("get_*")];
+    server.unwrap().read_only = ReadOnly::Patterns(vec![Pattern::new("get_*")]);
     policy
 }
 

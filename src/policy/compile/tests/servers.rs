@@ -1,6 +1,7 @@
 //! `servers/NAME.toml`.
 
 use super::*;
+use crate::policy::ReadOnly;
 use crate::{
     address::Scheme,
     policy::{Access, Approval, Era, Pattern, Relay},
@@ -49,7 +50,7 @@ approval = "ask"
     assert_eq!(server.tenants, [Arc::from("default")]);
     assert_eq!(
         server.read_only,
-        [Pattern::new("get_*"), Pattern::new("search")]
+        ReadOnly::Patterns(vec![Pattern::new("get_*"), Pattern::new("search")])
     );
     assert_eq!(server.era, Era::Legacy);
     let relay = Relay {
@@ -66,6 +67,8 @@ approval = "ask"
             first_byte: Duration::from_secs(10),
             idle: Duration::from_secs(20),
             response_bytes: 65536,
+            result_bytes: 64 << 10,
+            concurrency: 16,
         }
     );
     assert_eq!(server.tools["delete"].approval, Some(Approval::AlwaysAsk));
@@ -84,7 +87,7 @@ fn the_defaults_of_a_server_are_the_narrow_ones() {
     assert_eq!(server.limits, LIMITS);
     assert_eq!(server.relay, Relay::default());
     assert!(server.relay.elicitation && !server.relay.sampling && !server.relay.roots);
-    assert!(server.read_only.is_empty() && server.tools.is_empty());
+    assert!(server.read_only == ReadOnly::default() && server.tools.is_empty());
     assert_eq!(server.trust.digest, [0; 32]);
 }
 
