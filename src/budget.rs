@@ -16,7 +16,7 @@ mod written;
 pub use kept::{Held, Kept, LIFE, Origin};
 pub use piece::{Piece, piece};
 pub use shape::Form;
-pub use strings::bound;
+pub use strings::{TooLong, bounded};
 pub use trim::{Cut, Terms, Why, trim};
 pub use turns::Turns;
 
@@ -29,6 +29,19 @@ pub struct Budget {
     pub kept: Kept,
     /// What turns have come to.
     pub turns: Turns,
+}
+
+/// `text` without anything hidden in it, in at most `max` bytes if it was: made visible, or removed where that is too long.
+pub fn clean(text: &str, max: usize) -> String {
+    hidden::reveal(text, max).unwrap_or_else(|| hidden::remove(text))
+}
+
+/// The same, which takes a copy only of what hides something.
+pub fn cleaned(text: String, max: usize) -> String {
+    match hidden::find(&text, 0) {
+        None => text,
+        Some(_) => clean(&text, max),
+    }
 }
 
 /// Why there is nothing to read on.

@@ -5,6 +5,7 @@
 
 mod asked;
 mod asker;
+mod builtin;
 mod call;
 mod context;
 mod courier;
@@ -23,6 +24,7 @@ mod pass;
 mod questions;
 mod relay;
 mod reply;
+mod results;
 mod resume;
 mod rounds;
 mod seats;
@@ -48,6 +50,7 @@ use {
 
 use crate::{
     audit::{Journal, Kind, Phase, Record},
+    budget::Budget,
     catalog::Catalog,
     clock::Clock,
     identity::Caller,
@@ -76,6 +79,7 @@ pub struct Shared {
     streams: Streams,
     farewells: Farewells,
     tellings: Seats,
+    budget: Budget,
     /// Seals what a client carries from one round of a call to the next.
     rounds: Sealer,
 }
@@ -97,6 +101,7 @@ impl Shared {
             streams: Streams::default(),
             farewells: Farewells::default(),
             tellings: tell::seats(),
+            budget: Budget::default(),
             rounds,
         }
     }
@@ -151,11 +156,15 @@ impl Gateway {
     /// To be called now and then, from a runtime.
     pub fn sweep(&self, policy: &Snapshot) {
         farewell::sweep(self, policy);
+        self.shared.budget.kept.sweep();
     }
 
     /// Answers one request, whatever it is.
     pub async fn serve(&self, ask: Ask) -> Response<ReplyBody> {
         let mut entry = self.open(&ask);
+        if &*ask.server == builtin::SERVER {
+            return Box::pin(builtin::serve(self, &ask, entry)).await;
+        }
         let permit = match policy::decide(&ask.policy, &ask.caller, &ask.server) {
             Ok(permit) => permit,
             Err(refusal) => return finding::unread(entry, Era::Legacy, &refusal.into()),
@@ -176,7 +185,7 @@ impl Gateway {
     }
 
     async fn post(&self, ask: &Ask, permit: &Permit, mut entry: Entry) -> Response<ReplyBody> {
-        let asked = match Asked::read(self, ask, permit, &mut entry) {
+        let asked = match Asked::read(self, ask, Some(permit), &mut entry) {
             Ok(asked) => asked,
             Err((era, rejection)) => return finding::unread(entry, era, &rejection),
         };
@@ -204,6 +213,9 @@ impl Gateway {
         }
         // Calls are what there is much of: the state of everything else is boxed, so that it does not weigh on them.
         if method == Some(mcp::Method::ToolsCall) {
+            if builtin::is_called(asked, permit) {
+                return builtin::call(self, ask, asked, entry);
+            }
             return call::call(self, asked, permit, entry).await;
         }
         Box::pin(self.answer_other(ask, asked, permit, entry)).await

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::written::boundary;
+use super::{hidden, written::boundary};
 
 /// Strings up to so many bytes are never cut.
 const SHORT: usize = 128;
@@ -23,6 +23,52 @@ const WHOLE: [&str; 10] = [
     "resultType",
     "jsonrpc",
 ];
+
+/// Strings that come back as they were given, or nobody knows them: what is hidden in them stays.
+const GIVEN: [&str; 4] = [
+    "requestState",
+    "requestId",
+    "progressToken",
+    "io.modelcontextprotocol/subscriptionId",
+];
+
+/// No cutting of strings made a text short enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLong;
+
+/// `text`, valid JSON of any shape, in at most `max` bytes and with nothing hidden in it; `None` where it is so already.
+///
+/// # Errors
+///
+/// [`TooLong`].
+pub fn bounded(text: &str, max: usize) -> Result<Option<String>, TooLong> {
+    let short = text.len() <= max;
+    if short && hidden::find(text, 0).is_none() {
+        return Ok(None);
+    }
+    let cut = match short {
+        true => text.to_owned(),
+        false => bound(text, max).ok_or(TooLong)?,
+    };
+    let shown = clean(&cut, |part| hidden::reveal(part, max));
+    Ok(Some(match shown {
+        Some(shown) if shown.len() <= max => shown,
+        _ => clean(&cut, |part| Some(hidden::remove(part))).ok_or(TooLong)?,
+    }))
+}
+
+/// `text` cleaned but for what is [`GIVEN`].
+fn clean(text: &str, clean: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for found in values(text).filter(|found| GIVEN.contains(&found.key)) {
+        out.push_str(&clean(&text[at..found.inner.start])?);
+        out.push_str(&text[found.inner.clone()]);
+        at = found.inner.end;
+    }
+    out.push_str(&clean(&text[at..])?);
+    Some(out)
+}
 
 /// A string of a JSON text.
 pub(super) struct Found<'a> {
@@ -65,7 +111,7 @@ fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
 }
 
 /// `text`, valid JSON, in at most `max` bytes: its longest strings are cut, and say so. `None` where that is not enough.
-pub fn bound(text: &str, max: usize) -> Option<String> {
+fn bound(text: &str, max: usize) -> Option<String> {
     let lengths: Vec<usize> = values(text)
         .filter(|found| is_cut(found, SHORT))
         .map(|found| found.inner.len())
@@ -143,6 +189,19 @@ mod tests {
         );
         assert_eq!(bound(&json!(vec![1; 300]).to_string(), 200), None);
         assert_eq!(bound("{}", 200).as_deref(), Some("{}"));
+    }
+
+    #[test]
+    fn what_is_given_back_stays_as_it_is() {
+        let text = |sign: &str, state: &str| {
+            format!(r#"{{"requestState":"{state}","message":"a{sign}b","progressToken":"{state}"}}"#)
+        };
+        let hidden = text("\u{200b}", r"\u200b");
+        let shown = text(r"\\u{200B}", r"\u200b");
+        assert_eq!(bounded(&hidden, 200), Ok(Some(shown)));
+        assert_eq!(bounded(&hidden, hidden.len()), Ok(Some(text("", r"\u200b"))));
+        assert_eq!(bounded(&text("x", "y"), 200), Ok(None));
+        assert_eq!(bounded(&text("x", &"y".repeat(300)), 200), Err(TooLong));
     }
 
     #[test]

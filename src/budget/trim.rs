@@ -106,8 +106,12 @@ impl<'a> Parts<'a> {
             Found::IsError(is_error) => parts.is_error = Some(is_error),
             Found::Meta(place) => parts.meta = (place.len() <= small).then_some(place),
             Found::Other(place) if parts.others.len() + place.len() < small => {
-                parts.others.push_str(&result[place]);
-                parts.others.push(',');
+                let member = &result[place];
+                // It is nothing to keep, nor for others: the handle is the caller's own, and for ten minutes.
+                if !["\"ttlMs\"", "\"cacheScope\""].iter().any(|key| member.starts_with(key)) {
+                    parts.others.push_str(member);
+                    parts.others.push(',');
+                }
             }
             Found::Other(_) => {}
         });

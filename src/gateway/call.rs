@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, pin::pin, sync::Arc};
 
-use super::{Asked, Entry, Finding, Gateway, list, mirrored, rounds};
+use super::{Asked, Entry, Finding, Gateway, builtin, list, mirrored, rounds};
 use crate::{
     approval,
     catalog::PinnedTool,
@@ -78,7 +78,7 @@ async fn known_tool(
         pinned = catalog.pin(permit, asked.asker.era, name);
     }
     pinned
-        .filter(|tool| !permit.hidden(tool.name()))
+        .filter(|tool| !permit.hidden(tool.name()) && !builtin::is_reserved(tool.name()))
         .ok_or_else(|| {
             let server = &permit.server().name;
             Refusal::new(

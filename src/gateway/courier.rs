@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Gateway, questions, session::Session, tell};
+use super::{Gateway, questions, results, session::Session, tell};
 use crate::{
     mcp::{Envelope, News, Question, envelope::splice, sse},
     policy::Permit,
@@ -66,7 +66,7 @@ impl Courier {
             }
             (Line::Session { .. }, _) => true,
         };
-        if goes_on {
+        if goes_on && let Some(text) = results::said(&self.permit, text) {
             sse::encode(out, &[&text]);
         }
     }
@@ -81,6 +81,9 @@ impl Courier {
         }
         let Some(question) = Question::find(method) else {
             return self.refuse(session, id, Code::MethodUnknown, "no such method here");
+        };
+        let Some(text) = results::said(&self.permit, text) else {
+            return self.refuse(session, id, Code::InvalidParams, "the question is too long");
         };
         // Under the strict rules: what is judged is what every client reads.
         let Ok(envelope) = Envelope::inbound(&text) else {

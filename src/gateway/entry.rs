@@ -13,6 +13,7 @@ use crate::{
     mcp::Question,
     policy::Permit,
     refusal::{Code, Fault, Refusal},
+    subject::Subject,
     upstream::{Answer, Answered, Error, Message},
 };
 
@@ -43,6 +44,15 @@ impl Ending {
     /// It was answered by Tollgate itself.
     pub(super) fn answered() -> Self {
         Self::default()
+    }
+
+    /// It was answered by a result of Tollgate's own.
+    pub(super) fn ours(bytes: usize) -> Self {
+        Self {
+            bytes: Some(bytes),
+            is_error: Some(false),
+            ..Self::default()
+        }
     }
 
     /// The server answered it.
@@ -97,6 +107,14 @@ impl Entry {
     /// What is known so far.
     pub(super) fn record(&mut self) -> &mut Record {
         &mut self.record
+    }
+
+    /// Who asks, in the conversation and turn that were named.
+    pub(super) fn subject(&self) -> &Arc<Subject> {
+        self.record
+            .subject
+            .as_ref()
+            .expect("the record of a request is opened with its caller")
     }
 
     /// From here on it is a listening stream, which its client ends in order by going away.

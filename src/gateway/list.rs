@@ -3,7 +3,7 @@
 use super::{
     Asked, Entry, Finding, Gateway,
     asker::{Scope, malformed},
-    own, unfit, whole,
+    builtin, own, unfit, whole,
 };
 use crate::{
     catalog::{MAX_TOOLS, Tool},
@@ -41,8 +41,12 @@ fn offer(
     };
     gateway.shared.catalog.learn(permit, &page.tools);
     unfit::warn(&permit.server().name, era, &page);
-    let offered = page.filtered(|tool| !permit.hidden(&tool.name) && tool.unfit(era).is_none());
-    let Some(kept) = offered else {
+    let offered = page.filtered(|tool| {
+        !permit.hidden(&tool.name) && !builtin::is_reserved(&tool.name) && tool.unfit(era).is_none()
+    });
+    // What is taken out may be another caller's; what is Tollgate's own stands in everybody's list.
+    let scope = offered.as_ref().map(|_| Scope::Private);
+    let Some(kept) = builtin::listed(permit, &page, offered) else {
         return Ok(message.into());
     };
     let place = page.range();
@@ -51,7 +55,7 @@ fn offer(
     Ok(Finding::Message {
         message,
         edits,
-        scope: Some(Scope::Private),
+        scope,
         session: None,
     })
 }
