@@ -33,6 +33,7 @@ use crate::{
     listen::{self, Bound, Limits, Lobby, Tls, descriptors},
     memory::Memory,
     telemetry::Metrics,
+    upstream::Breakers,
     vault::Keyring,
 };
 
@@ -112,6 +113,7 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
         tls: doors.tls.clone(),
         gateway: Arc::new(shared),
         eras: Arc::default(),
+        breakers: Arc::new(Breakers::new(metrics.clone())),
         drain: CancellationToken::new(),
         cut: CancellationToken::new(),
         stop: CancellationToken::new(),

@@ -5,7 +5,13 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Gateway, questions, session::Session, tell};
+use super::{
+    Gateway,
+    lanes::{Pause, Paused},
+    questions,
+    session::Session,
+    tell,
+};
 use crate::{
     mcp::{Envelope, News, Question, envelope::splice, sse},
     policy::Permit,
@@ -28,6 +34,8 @@ pub(super) enum Line {
     Session {
         session: Arc<Session>,
         call: Option<u64>,
+        /// Lets the request's seats to others, where it has any.
+        pause: Option<Pause>,
     },
 }
 
@@ -44,6 +52,14 @@ impl Courier {
     pub(super) fn move_to(&mut self, gateway: &Gateway, permit: &Permit) {
         self.gateway = gateway.clone();
         self.permit = permit.clone();
+    }
+
+    /// Leaves the seats of the call to others until what this returns is dropped: it waits for its person, or client.
+    pub(super) fn pause(&self) -> Option<Arc<Paused>> {
+        match &self.line {
+            Line::Session { pause, .. } => pause.as_ref().map(Pause::begin),
+            Line::Request { .. } => None,
+        }
     }
 
     /// Writes what goes on to the client; answers are not for it.
@@ -73,7 +89,7 @@ impl Courier {
 
     /// In the modern era servers ask in their answers, and a request on a stream has no way back.
     fn ask(&self, method: &str, id: &str, text: Bytes, out: &mut BytesMut) {
-        let Line::Session { session, call } = &self.line else {
+        let Line::Session { session, call, .. } = &self.line else {
             return;
         };
         if method == "ping" {
@@ -94,7 +110,8 @@ impl Courier {
             };
             return self.refuse(session, id, code, why);
         }
-        match (session.questions.put(question, id, *call), envelope.id) {
+        let put = session.questions.put(question, id, *call, || self.pause());
+        match (put, envelope.id) {
             (Some(own), Some(theirs)) => {
                 let mut buffer = itoa::Buffer::new();
                 let edit = (theirs.part().range(), buffer.format(own).as_bytes());
@@ -119,6 +136,7 @@ impl Drop for Courier {
         if let Line::Session {
             session,
             call: Some(call),
+            ..
         } = &self.line
         {
             session.questions.forget(*call);

@@ -66,6 +66,7 @@ pub(super) async fn listen(
             let line = Line::Session {
                 session,
                 call: None,
+                pause: None,
             };
             entry.listens();
             let listener = Listener {

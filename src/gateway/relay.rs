@@ -56,8 +56,8 @@ impl Relay {
         let call = Call {
             gateway: gateway.clone(),
             permit: permit.clone(),
+            courier: Courier::new(gateway, permit, asked.line(&ticket, &entry)),
             entry,
-            courier: Courier::new(gateway, permit, asked.line(&ticket)),
             ticket,
             asker: asked.asker.clone(),
         };

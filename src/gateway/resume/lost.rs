@@ -175,8 +175,10 @@ impl Offered {
             gateway,
             permit,
             ticket,
+            courier,
             ..
         } = &lost.call;
+        let _paused = courier.pause();
         tokio::select! {
             biased;
             claim = &mut self.claims => if let Ok(claim) = claim {
