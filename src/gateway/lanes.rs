@@ -227,6 +227,3 @@ pub(super) struct Paused {
     _lane: Option<Aside<Lane>>,
     _server: Option<Aside<Arc<str>>>,
 }
-
-#[cfg(test)]
-mod tests;
