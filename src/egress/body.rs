@@ -25,6 +25,8 @@ use crate::{
 
 /// The most bytes gathered into one piece.
 const MAX_BATCH: usize = 256 * 1024;
+/// Room for what comes behind the first of several pieces.
+const JOINED: usize = 4 * 1024;
 /// The longest silence of an open-ended stream; its deadline comes first.
 const OPEN: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -204,13 +206,15 @@ impl Body {
                     self.turn((turns == 2).then_some(&mut *context));
                 }
                 Poll::Ready(Some(Ok(frame))) => {
-                    turns = 0;
                     if let Ok(data) = frame.into_data() {
                         self.accept(data, batch)?;
                     }
                     if self.incoming.is_end_stream() {
                         return self.finish(batch);
                     }
+                    // hyper hands over one frame at a time: to ask for another now would be in vain.
+                    turns = 1;
+                    self.turn(None);
                 }
                 Poll::Ready(Some(Err(source))) => {
                     let host = self.bounds.host.clone();
@@ -355,7 +359,8 @@ impl Batch {
             return;
         }
         if self.joined.is_empty() {
-            self.joined.reserve(self.first.len() + data.len().max(1024));
+            self.joined
+                .reserve(self.first.len() + data.len().max(JOINED));
             self.joined.extend_from_slice(&self.first);
         }
         self.joined.extend_from_slice(&data);

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt as _;
 use http::{HeaderValue, StatusCode};
 
@@ -30,26 +30,35 @@ pub enum Item {
         text: Bytes,
     },
     /// A request of the server's own.
-    Request {
-        /// Its method.
-        method: Box<str>,
-        /// The JSON text of its id.
-        id: Box<str>,
-        /// The JSON text.
-        text: Bytes,
-    },
+    Request(Box<Asking>),
     /// The answer, after which nothing may come.
-    Answer(Message),
+    Answer(Box<Message>),
 }
 
-/// One event of a stream.
+/// A request of a server.
+pub struct Asking {
+    /// Its method.
+    pub method: Box<str>,
+    /// The JSON text of its id.
+    pub id: Box<str>,
+    /// The JSON text.
+    pub text: Bytes,
+}
+
+/// One event of a stream. Streams bring many of them, so what few have is boxed.
 pub struct Event {
-    /// Where the stream can be resumed after it; always `None` in the modern era.
+    /// What it says about coming back to the stream.
+    pub mark: Option<Box<Mark>>,
+    /// The message in it; an event without one only says the above.
+    pub item: Option<Item>,
+}
+
+/// What an event says beside its message; never anything in the modern era.
+pub struct Mark {
+    /// Where the stream can be resumed after it.
     pub id: Option<HeaderValue>,
     /// How long the server wants clients to wait before they come back, where it says something new.
     pub retry: Option<Duration>,
-    /// The message in it; an event without one only says the above.
-    pub item: Option<Item>,
 }
 
 /// The messages of one stream, in order. In a session, a stream that ends before its answer is resumed.
@@ -65,6 +74,8 @@ pub struct Messages {
     way: Option<Box<Way>>,
     /// The last `retry`, in milliseconds.
     retry: Option<u64>,
+    /// Bytes that have come since the last buffer was made for them.
+    unsaid: usize,
     /// Bytes of the answer, whatever streams they came on.
     came: usize,
     done: bool,
@@ -108,6 +119,7 @@ impl Messages {
             named: false,
             way: None,
             retry: None,
+            unsaid: 0,
             came: 0,
             done: false,
         }
@@ -193,6 +205,11 @@ impl Messages {
         }
     }
 
+    /// A buffer with room for the messages that have come, as events.
+    pub fn buffer(&mut self) -> BytesMut {
+        BytesMut::with_capacity(std::mem::take(&mut self.unsaid))
+    }
+
     /// What was made of the messages that were taken; it counts as they did, until it is dropped.
     pub fn attach(&mut self, made: Bytes) -> Bytes {
         match &mut self.body {
@@ -208,7 +225,7 @@ impl Messages {
                 if let Item::Answer(message) = item {
                     return Ok(match &mut self.body {
                         Some(body) => message.taken_from(body),
-                        None => message,
+                        None => *message,
                     });
                 }
             }
@@ -218,6 +235,7 @@ impl Messages {
 
     fn read(&mut self, chunk: Bytes) -> Result<(), Error> {
         self.came = self.came.saturating_add(chunk.len());
+        self.unsaid += chunk.len();
         let limit = self.permit.server().limits.response_bytes;
         if self.way.is_some() && self.came > limit {
             let host = self.permit.server().endpoint.host().clone();
@@ -259,18 +277,16 @@ impl Messages {
                 drop(envelope);
                 return Ok(news.map(|news| Item::Notification { news, text }));
             }
-            (Kind::Request, _) => Item::Request {
+            (Kind::Request, _) => Item::Request(Box::new(Asking {
                 method: (&*envelope.method).into(),
                 id: envelope.id_text().unwrap_or("null").into(),
                 text: text.clone(),
-            },
-            (Kind::Response, Some(id)) => Item::Answer(Message::from_envelope(
-                &self.permit,
-                id,
-                StatusCode::OK,
-                &envelope,
-                &text,
-            )?),
+            })),
+            (Kind::Response, Some(id)) => {
+                let (permit, status) = (&self.permit, StatusCode::OK);
+                let message = Message::from_envelope(permit, id, status, &envelope, &text)?;
+                Item::Answer(Box::new(message))
+            }
             (Kind::Response, None) => {
                 return Err(Error::WrongId {
                     server: self.server(),
@@ -288,8 +304,10 @@ impl Messages {
         }
         self.done |= matches!(item, Some(Item::Answer(_)));
         let retry = self.new_retry();
-        if id.is_some() || retry.is_some() || item.is_some() {
-            self.ready.push_back(Event { id, retry, item });
+        let marked = id.is_some() || retry.is_some();
+        let mark = marked.then(|| Box::new(Mark { id, retry }));
+        if mark.is_some() || item.is_some() {
+            self.ready.push_back(Event { mark, item });
         }
         Ok(())
     }
