@@ -118,8 +118,8 @@ impl Listener {
                     }
                 }
                 Item::Answer(message) => return self.finish(&message, out),
-                // In the modern era servers ask in their answers.
-                Item::Request(_) => {}
+                // In the modern era servers ask in their answers, and no subscription has progress.
+                Item::Request(_) | Item::Progress(_) => {}
             }
         }
         Some(if out.is_empty() {

@@ -29,6 +29,8 @@ pub enum Item {
         /// The JSON text.
         text: Bytes,
     },
+    /// More progress behind such a notification: events that go on as they stand, since they are written as ours.
+    Progress(Bytes),
     /// A request of the server's own.
     Request(Box<Asking>),
     /// The answer, after which nothing may come.
@@ -253,16 +255,35 @@ impl Messages {
             }
             let id = event.id.filter(|_| self.named);
             let item = if says { self.item(event.data)? } else { None };
+            let progresses =
+                matches!(&item, Some(Item::Notification { news, .. }) if *news == News::Progress);
             self.accept(id.as_ref().and_then(event_id), item)?;
+            if progresses {
+                self.progress()?;
+            }
         }
         // `retry` needs no event around it.
         self.accept(None, None)
     }
 
+    /// Takes the progress that follows. It comes in runs, of which each event is only looked at.
+    fn progress(&mut self) -> Result<(), Error> {
+        let run = self
+            .parser
+            .run(|text| news(text) == Some(Some(News::Progress)));
+        let run = run.map_err(|_| self.too_large())?;
+        if run.is_empty() {
+            return Ok(());
+        }
+        if let Some(way) = &mut self.way {
+            way.note(None, true);
+        }
+        self.accept(None, Some(Item::Progress(run)))
+    }
+
     /// The message in an event; `None` where it tells something that is not relayed.
     fn item(&self, text: Bytes) -> Result<Option<Item>, Error> {
-        let notice = Envelope::notice(&text);
-        if let Some(news) = notice.map(|method| News::find(&method)) {
+        if let Some(news) = news(&text) {
             return Ok(news.map(|news| Item::Notification { news, text }));
         }
         let malformed = |reason: String| Error::Malformed {
@@ -350,6 +371,11 @@ impl Messages {
     fn server(&self) -> Arc<str> {
         self.permit.server().name.clone()
     }
+}
+
+/// What a notification tells, if that is relayed; `None` for what may be another message.
+fn news(text: &[u8]) -> Option<Option<News>> {
+    Envelope::notice(text).map(|method| News::find(&method))
 }
 
 fn parser(permit: &Permit) -> sse::Parser {

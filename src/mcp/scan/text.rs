@@ -62,11 +62,15 @@ pub(super) fn plain_end(bytes: &[u8], start: usize) -> usize {
 /// Bytes that are looked at in words.
 const SHORT: usize = 32;
 
-/// The same for a long run, or in the last bytes. A quote or a backslash ends nearly every one; whether a control character comes before it
-/// is asked of whole blocks, and of single bytes only where one does.
+/// The same in the last bytes, or for a long run. A quote or a backslash ends nearly every one; whether a control
+/// character comes before it is asked of whole blocks, and of single bytes only where one does.
 #[inline(never)]
 fn far_plain_end(bytes: &[u8], start: usize) -> usize {
     let rest = &bytes[start..];
+    if rest.len() < 8 {
+        let plain = rest.iter().take_while(|byte| !stops(**byte));
+        return start + plain.count();
+    }
     let run = &rest[..memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())];
     let blocks = run.chunks(BLOCK).take_while(|block| !has_control(block));
     let clean = (blocks.count() * BLOCK).min(run.len());
