@@ -74,8 +74,8 @@ impl Body {
         home: Home,
         decoder: Option<Decoder>,
         bounds: Bounds,
-    ) -> Self {
-        Self {
+    ) -> Box<Self> {
+        Box::new(Self {
             egress,
             incoming,
             live: Some(live),
@@ -86,7 +86,7 @@ impl Body {
             held: Reservation::default(),
             waiting: false,
             state: State::Open,
-        }
+        })
     }
 
     /// Everything that is ready now as one piece, else the next that comes; `None` at the end.
@@ -104,7 +104,7 @@ impl Body {
     /// # Errors
     ///
     /// As [`Body::next_ready`], and [`Error::Overloaded`].
-    pub async fn collect(mut self, cap: usize) -> Result<Bytes, Error> {
+    pub async fn collect(mut self: Box<Self>, cap: usize) -> Result<Bytes, Error> {
         self.bounds.bytes = self.bounds.bytes.min(cap);
         let Some(first) = self.next_ready().await? else {
             return Ok(Bytes::new());
@@ -143,7 +143,7 @@ impl Body {
     /// The same as a stream that no single call owns: neither its length nor a silence ends it, only the deadline.
     /// Its reader bounds what it keeps.
     #[must_use]
-    pub fn open_ended(mut self) -> Self {
+    pub fn open_ended(mut self: Box<Self>) -> Box<Self> {
         self.bounds.bytes = usize::MAX;
         self.bounds.idle = OPEN;
         self

@@ -67,7 +67,7 @@ pub struct Mark {
 pub struct Messages {
     permit: Permit,
     /// `None` while what is left of the stream is fetched.
-    body: Option<egress::Body>,
+    body: Option<Box<egress::Body>>,
     parser: sse::Parser,
     ready: VecDeque<Event>,
     awaited: Option<u64>,
@@ -85,7 +85,7 @@ pub struct Messages {
 
 impl Messages {
     /// The stream that answers the request `id`.
-    pub(super) fn answering(permit: &Permit, id: u64, body: egress::Body) -> Self {
+    pub(super) fn answering(permit: &Permit, id: u64, body: Box<egress::Body>) -> Self {
         Self::new(permit, Some(id), Some(body))
     }
 
@@ -95,7 +95,7 @@ impl Messages {
     }
 
     /// The stream of what the server says unasked.
-    pub(super) fn listening(permit: &Permit, body: egress::Body) -> Self {
+    pub(super) fn listening(permit: &Permit, body: Box<egress::Body>) -> Self {
         Self {
             named: true,
             ..Self::new(permit, None, Some(body))
@@ -111,7 +111,7 @@ impl Messages {
         }
     }
 
-    fn new(permit: &Permit, awaited: Option<u64>, body: Option<egress::Body>) -> Self {
+    fn new(permit: &Permit, awaited: Option<u64>, body: Option<Box<egress::Body>>) -> Self {
         Self {
             permit: permit.clone(),
             body,
@@ -172,7 +172,7 @@ impl Messages {
         Ok(())
     }
 
-    async fn rest(&mut self) -> Result<egress::Body, Error> {
+    async fn rest(&mut self) -> Result<Box<egress::Body>, Error> {
         match &mut self.way {
             Some(way) => way.body().await,
             None => Err(self.no_answer()),
