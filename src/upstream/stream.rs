@@ -37,6 +37,19 @@ pub enum Item {
     Answer(Box<Message>),
 }
 
+impl Item {
+    /// The bytes of its event, more or less.
+    fn size(&self) -> usize {
+        const FRAME: usize = 64;
+        match self {
+            Self::Progress(events) => events.len(),
+            Self::Notification { text, .. } => text.len() + FRAME,
+            Self::Request(asking) => asking.text.len() + FRAME,
+            Self::Answer(message) => message.size() + FRAME,
+        }
+    }
+}
+
 /// A request of a server.
 pub struct Asking {
     /// Its method.
@@ -76,8 +89,6 @@ pub struct Messages {
     way: Option<Box<Way>>,
     /// The last `retry`, in milliseconds.
     retry: Option<u64>,
-    /// Bytes that have come since the last buffer was made for them.
-    unsaid: usize,
     /// Bytes of the answer, whatever streams they came on.
     came: usize,
     done: bool,
@@ -121,7 +132,6 @@ impl Messages {
             named: false,
             way: None,
             retry: None,
-            unsaid: 0,
             came: 0,
             done: false,
         }
@@ -208,8 +218,9 @@ impl Messages {
     }
 
     /// A buffer with room for the messages that have come, as events.
-    pub fn buffer(&mut self) -> BytesMut {
-        BytesMut::with_capacity(std::mem::take(&mut self.unsaid))
+    pub fn buffer(&self) -> BytesMut {
+        let items = self.ready.iter().filter_map(|event| event.item.as_ref());
+        BytesMut::with_capacity(items.map(Item::size).sum())
     }
 
     /// What was made of the messages that were taken; it counts as they did, until it is dropped.
@@ -237,7 +248,6 @@ impl Messages {
 
     fn read(&mut self, chunk: Bytes) -> Result<(), Error> {
         self.came = self.came.saturating_add(chunk.len());
-        self.unsaid += chunk.len();
         let limit = self.permit.server().limits.response_bytes;
         if self.way.is_some() && self.came > limit {
             let host = self.permit.server().endpoint.host().clone();
