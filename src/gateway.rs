@@ -15,6 +15,7 @@ mod event_id;
 mod farewell;
 mod finding;
 mod forward;
+mod lanes;
 mod legacy;
 mod list;
 mod listening;
@@ -44,8 +45,8 @@ use uuid::Uuid;
 
 pub use reply::ReplyBody;
 use {
-    asked::Asked, entry::Entry, farewell::Farewells, finding::Finding, reply::Proof, seats::Seats,
-    session::Sessions, streams::Streams,
+    asked::Asked, entry::Entry, farewell::Farewells, finding::Finding, lanes::Lanes, reply::Proof,
+    seats::Seats, session::Sessions, streams::Streams,
 };
 
 use crate::{
@@ -80,6 +81,7 @@ pub struct Shared {
     farewells: Farewells,
     tellings: Seats,
     budget: Budget,
+    lanes: Lanes,
     /// Seals what a client carries from one round of a call to the next.
     rounds: Sealer,
 }
@@ -91,12 +93,14 @@ impl Shared {
         metrics: Arc<Metrics>,
         clock: Arc<dyn Clock>,
         rounds: Sealer,
+        catalog: Catalog,
     ) -> Self {
         Self {
+            lanes: Lanes::new(&metrics),
             journal,
             metrics,
             clock,
-            catalog: Catalog::default(),
+            catalog,
             sessions: Sessions::default(),
             streams: Streams::default(),
             farewells: Farewells::default(),
@@ -119,9 +123,11 @@ impl Shared {
             .retain(|name| policy.servers.contains_key(name));
     }
 
-    /// Ends listening streams, which have no end of their own: the process drains. Calls run to theirs.
-    pub fn end_streams(&self) {
+    /// The process drains: ends listening streams, which have no end of their own, and refuses calls that still wait for
+    /// others. Calls that run do so to their end.
+    pub fn drain(&self) {
         self.streams.end();
+        self.lanes.drain();
     }
 }
 
@@ -216,7 +222,7 @@ impl Gateway {
             if builtin::is_called(asked, permit) {
                 return builtin::call(self, ask, asked, entry);
             }
-            return call::call(self, asked, permit, entry).await;
+            return call::call(self, ask, asked, permit, entry).await;
         }
         Box::pin(self.answer_other(ask, asked, permit, entry)).await
     }

@@ -70,6 +70,7 @@ pub(super) async fn read_whole(
     let Some(turn) = gateway.shared.catalog.turn(permit).await else {
         return Ok(());
     };
+    let _leave = gateway.upstream.admit(permit)?;
     let mut tools: Vec<Tool> = Vec::new();
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {

@@ -17,10 +17,24 @@ pub(super) async fn pass(
     entry.admit_read()?;
     let deadline = Deadline::after(permit.server().limits.call);
     let ticket = asked.ticket(gateway)?;
+    let _leave = gateway.upstream.admit(permit)?;
+    if asked.asker.method.is_some_and(does_work) {
+        let (lanes, subject) = (&gateway.shared.lanes, entry.subject().clone());
+        let seat = lanes.at_server(permit.server(), &subject, &ticket, deadline);
+        entry.held.server = Some(seat.await?);
+    }
     let request = asked.request(permit, &ticket, round.as_ref(), &Effect::Read, deadline);
     let asking = pin!(gateway.upstream.ask(request));
     let answered = ticket.unless_stopped(asking).await;
     entry.forwarded(gateway, permit, ticket, answered)
+}
+
+/// What a server has work with, as with calls. Lists and settings go beside the seats that these fill.
+fn does_work(method: Method) -> bool {
+    matches!(
+        method,
+        Method::ResourcesRead | Method::PromptsGet | Method::Complete
+    )
 }
 
 /// The prompt or resource, for the record.

@@ -28,6 +28,7 @@ pub const ROOMS: [&str; 19] = [
     "listen",
     "mcp",
     "policy",
+    "store",
     "telemetry",
     "upstream",
     "vault",

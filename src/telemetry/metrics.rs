@@ -42,6 +42,15 @@ pub struct Metrics {
     calls: Family<Labels<2>, Counter>,
     calls_allowed: Counter,
     call_seconds: Histogram,
+    /// Calls that run.
+    pub calls_running: Gauge,
+    /// Calls that wait for others of their conversation.
+    pub calls_waiting: Gauge,
+    /// Requests that have a seat at a server.
+    pub server_running: Gauge,
+    /// Requests that wait for a seat at a server.
+    pub server_waiting: Gauge,
+    server_open: Family<[(&'static str, String); 1], Gauge>,
     connections_new: Counter,
     connections_reused: Counter,
     blocked: Family<Labels<1>, Counter>,
@@ -54,6 +63,9 @@ pub struct Metrics {
     pub audit_queue_depth: Gauge,
     /// 1 while records can be kept, else 0.
     pub audit_healthy: Gauge,
+    store_operations: Family<Labels<1>, Counter>,
+    store_failures: Family<Labels<1>, Counter>,
+    store_seconds: Histogram,
     policy_generation: Gauge,
     policy_reload_ok: Gauge,
     policy_reload_failures: Counter,
@@ -88,6 +100,13 @@ impl Metrics {
             "Time from a call's arrival to its end",
             call_seconds.clone(),
         );
+        // 0.1 ms to 13 s, each twice the one before.
+        let store_seconds = Histogram::new(exponential_buckets(0.0001, 2.0, 18));
+        register.add(
+            "store_seconds",
+            "Time that a use of the database took, waiting included",
+            store_seconds.clone(),
+        );
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         register.add("build", "This build", build);
         Self {
@@ -107,6 +126,23 @@ impl Metrics {
             calls_allowed: calls.get_or_create_owned(&[("outcome", "allowed"), ("code", "")]),
             calls,
             call_seconds,
+            calls_running: register.empty("gateway_calls_running", "Calls that run"),
+            calls_waiting: register.empty(
+                "gateway_calls_waiting",
+                "Calls that wait for others of their conversation",
+            ),
+            server_running: register.empty(
+                "gateway_server_running",
+                "Requests that have a seat at a server",
+            ),
+            server_waiting: register.empty(
+                "gateway_server_waiting",
+                "Requests that wait for a seat at a server",
+            ),
+            server_open: register.empty(
+                "gateway_server_open",
+                "1 while no request goes to a server that cannot be reached, else 0",
+            ),
             connections_new: connections.get_or_create_owned(&[("reused", "false")]),
             connections_reused: connections.get_or_create_owned(&[("reused", "true")]),
             blocked: register.empty("egress_blocked", "Destinations refused, by code"),
@@ -117,6 +153,13 @@ impl Metrics {
             audit_queue_depth: register
                 .empty("audit_queue_depth", "Records that wait for the disk"),
             audit_healthy: register.empty("audit_healthy", "1 while records can be kept, else 0"),
+            store_operations: register
+                .empty("store_operations", "Uses of the database, by what was done"),
+            store_failures: register.empty(
+                "store_failures",
+                "Uses of the database that failed, by code",
+            ),
+            store_seconds,
             policy_generation: register
                 .empty("policy_generation", "Generation of the policy in force"),
             policy_reload_ok: register.empty(
@@ -153,6 +196,19 @@ impl Metrics {
         };
     }
 
+    /// Whether the circuit to a server is open: no request goes there, but now and then one that tries.
+    pub fn server_open(&self, server: &str, open: bool) {
+        let gauge = self
+            .server_open
+            .get_or_create_owned(&[("server", server.to_owned())]);
+        gauge.set(open.into());
+    }
+
+    /// Nothing is said any more of a server that is no longer registered.
+    pub fn server_gone(&self, server: &str) {
+        self.server_open.remove(&[("server", server.to_owned())]);
+    }
+
     /// A request went out on a new connection, or on one that was kept.
     pub fn connection(&self, reused: bool) {
         if reused {
@@ -170,6 +226,17 @@ impl Metrics {
     /// The count of records of this kind; the journal asks once for each.
     pub fn audit_records(&self, kind: &'static str) -> Counter {
         self.audit_records.get_or_create_owned(&[("kind", kind)])
+    }
+
+    /// The database was used for `operation`, and failed with a code if there is one.
+    pub fn stored(&self, operation: &'static str, code: Option<&'static str>, took: Duration) {
+        self.store_operations
+            .get_or_create(&[("operation", operation)])
+            .inc();
+        if let Some(code) = code {
+            self.store_failures.get_or_create(&[("code", code)]).inc();
+        }
+        self.store_seconds.observe(took.as_secs_f64());
     }
 
     /// A policy of this generation came into force.
@@ -222,9 +289,15 @@ mod tests {
         metrics.connection(true);
         metrics.blocked("egress.address_blocked");
         metrics.audit_records("call").inc();
+        metrics.stored("read", None, Duration::from_micros(50));
+        metrics.stored("replace", Some("store.unavailable"), Duration::ZERO);
         metrics.policy_loaded(7);
         metrics.policy_refused();
         metrics.mcp_sessions.inc();
+        metrics.server_open("docs", true);
+        metrics.server_open("gone", true);
+        metrics.server_gone("gone");
+        metrics.calls_running.inc();
         metrics.audit_queue_depth.set(4);
         let text = metrics.render();
         for line in [
@@ -236,6 +309,9 @@ mod tests {
             r#"tollgate_egress_connections_total{reused="true"} 1"#,
             r#"tollgate_egress_blocked_total{code="egress.address_blocked"} 1"#,
             r#"tollgate_audit_records_total{kind="call"} 1"#,
+            r#"tollgate_store_operations_total{operation="replace"} 1"#,
+            r#"tollgate_store_failures_total{code="store.unavailable"} 1"#,
+            r#"tollgate_store_seconds_bucket{le="0.0001"} 2"#,
             "tollgate_audit_records_lost_total 0",
             "tollgate_audit_syncs_total 0",
             "tollgate_audit_queue_depth 4",
@@ -244,6 +320,11 @@ mod tests {
             "tollgate_policy_reload_ok 0",
             "tollgate_policy_reload_failures_total 1",
             "tollgate_mcp_sessions 1",
+            "tollgate_gateway_calls_running 1",
+            "tollgate_gateway_calls_waiting 0",
+            "tollgate_gateway_server_running 0",
+            "tollgate_gateway_server_waiting 0",
+            r#"tollgate_gateway_server_open{server="docs"} 1"#,
             r#"tollgate_build_info{version="0.1.0"} 1"#,
             "# EOF",
         ] {
