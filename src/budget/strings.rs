@@ -194,12 +194,17 @@ mod tests {
     #[test]
     fn what_is_given_back_stays_as_it_is() {
         let text = |sign: &str, state: &str| {
-            format!(r#"{{"requestState":"{state}","message":"a{sign}b","progressToken":"{state}"}}"#)
+            format!(
+                r#"{{"requestState":"{state}","message":"a{sign}b","progressToken":"{state}"}}"#
+            )
         };
         let hidden = text("\u{200b}", r"\u200b");
         let shown = text(r"\\u{200B}", r"\u200b");
         assert_eq!(bounded(&hidden, 200), Ok(Some(shown)));
-        assert_eq!(bounded(&hidden, hidden.len()), Ok(Some(text("", r"\u200b"))));
+        assert_eq!(
+            bounded(&hidden, hidden.len()),
+            Ok(Some(text("", r"\u200b")))
+        );
         assert_eq!(bounded(&text("x", "y"), 200), Ok(None));
         assert_eq!(bounded(&text("x", &"y".repeat(300)), 200), Err(TooLong));
     }

@@ -108,7 +108,10 @@ impl<'a> Parts<'a> {
             Found::Other(place) if parts.others.len() + place.len() < small => {
                 let member = &result[place];
                 // It is nothing to keep, nor for others: the handle is the caller's own, and for ten minutes.
-                if !["\"ttlMs\"", "\"cacheScope\""].iter().any(|key| member.starts_with(key)) {
+                if !["\"ttlMs\"", "\"cacheScope\""]
+                    .iter()
+                    .any(|key| member.starts_with(key))
+                {
                     parts.others.push_str(member);
                     parts.others.push(',');
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Asked, Finding, Gateway, Proof, Shared, asked::Ticket, lanes::Held};
+use super::{Finding, Gateway, Proof, Shared, asked::Ticket, lanes::Held};
 use crate::{
     approval::Consent,
     audit::{Intent, Kind, OutcomeKind, Phase, Record, RecordTarget, Recorded},

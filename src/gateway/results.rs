@@ -139,14 +139,7 @@ impl Fit<'_> {
     }
 
     /// Cuts a result and keeps the whole of it for a while.
-    fn cut(
-        &self,
-        entry: &mut Entry,
-        result: &str,
-        why: Why,
-        room: usize,
-        mark: &str,
-    ) -> String {
+    fn cut(&self, entry: &mut Entry, result: &str, why: Why, room: usize, mark: &str) -> String {
         let server = self.permit.server();
         let origin = Origin {
             subject: entry.subject(),
@@ -180,7 +173,9 @@ impl Fit<'_> {
     /// The edits that mark a result as a server's.
     fn marks(&self, message: &Message, mark: &str, block: &str) -> Vec<Edit> {
         let meta = meta_edit(message, mark);
-        meta.into_iter().chain(content_edit(message, block)).collect()
+        meta.into_iter()
+            .chain(content_edit(message, block))
+            .collect()
     }
 
     /// The block that says so before all others; empty where the mark in `_meta` is enough.

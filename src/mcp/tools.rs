@@ -91,19 +91,25 @@ impl<'a> Page<'a> {
     /// The array without the tools that `keep` refuses, to be put in place of [`Page::range`]; `None` if all stay.
     pub fn filtered(&self, mut keep: impl FnMut(&Tool<'a>) -> bool) -> Option<Vec<u8>> {
         let kept: Vec<&Tool<'a>> = self.tools.iter().filter(|tool| keep(tool)).collect();
-        if kept.len() == self.tools.len() {
-            return None;
-        }
+        (kept.len() < self.tools.len()).then(|| self.array_of(&kept))
+    }
+
+    /// The array as it is, to be put in place of [`Page::range`] with more in it.
+    pub fn whole(&self) -> Vec<u8> {
+        self.array_of(&self.tools.iter().collect::<Vec<_>>())
+    }
+
+    fn array_of(&self, kept: &[&Tool<'a>]) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.array.as_str().len());
         out.push(b'[');
-        for (at, tool) in kept.into_iter().enumerate() {
+        for (at, tool) in kept.iter().enumerate() {
             if at > 0 {
                 out.push(b',');
             }
             out.extend_from_slice(tool.definition.as_str().as_bytes());
         }
         out.push(b']');
-        Some(out)
+        out
     }
 }
 

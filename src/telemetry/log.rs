@@ -12,7 +12,7 @@ use tracing_subscriber::{
 };
 
 /// The rooms whose level can be set.
-pub const ROOMS: [&str; 19] = [
+pub const ROOMS: [&str; 20] = [
     "address",
     "app",
     "approval",
