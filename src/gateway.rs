@@ -89,13 +89,14 @@ impl Shared {
         metrics: Arc<Metrics>,
         clock: Arc<dyn Clock>,
         rounds: Sealer,
+        catalog: Catalog,
     ) -> Self {
         Self {
             lanes: Lanes::new(&metrics),
             journal,
             metrics,
             clock,
-            catalog: Catalog::default(),
+            catalog,
             sessions: Sessions::default(),
             streams: Streams::default(),
             farewells: Farewells::default(),

@@ -27,7 +27,7 @@ pub use era::Eras;
 pub use error::Error;
 use resume::Way;
 pub use session::{Hello, Session};
-pub use stream::{Event, Item, Messages};
+pub use stream::{Asking, Event, Item, Mark, Messages};
 
 use crate::{
     catalog::PinnedTool,

@@ -16,7 +16,7 @@ use crate::{
     mcp::{Envelope, News, Question, envelope::splice, sse},
     policy::Permit,
     refusal::Code,
-    upstream::Item,
+    upstream::{Asking, Item},
 };
 
 /// Carries what one stream brings.
@@ -66,7 +66,8 @@ impl Courier {
     pub(super) fn carry(&self, item: Item, out: &mut BytesMut) {
         match item {
             Item::Notification { news, text } => self.tell(news, text, out),
-            Item::Request { method, id, text } => self.ask(&method, &id, text, out),
+            Item::Progress(events) => out.extend_from_slice(&events),
+            Item::Request(asking) => self.ask(&asking, out),
             Item::Answer(_) => {}
         }
     }
@@ -88,18 +89,19 @@ impl Courier {
     }
 
     /// In the modern era servers ask in their answers, and a request on a stream has no way back.
-    fn ask(&self, method: &str, id: &str, text: Bytes, out: &mut BytesMut) {
+    fn ask(&self, asking: &Asking, out: &mut BytesMut) {
+        let Asking { method, id, text } = asking;
         let Line::Session { session, call, .. } = &self.line else {
             return;
         };
-        if method == "ping" {
+        if **method == *"ping" {
             return tell::pong(&self.gateway, &self.permit, session, id);
         }
         let Some(question) = Question::find(method) else {
             return self.refuse(session, id, Code::MethodUnknown, "no such method here");
         };
         // Under the strict rules: what is judged is what every client reads.
-        let Ok(envelope) = Envelope::inbound(&text) else {
+        let Ok(envelope) = Envelope::inbound(text) else {
             let why = "clients would read this in different ways";
             return self.refuse(session, id, Code::InvalidParams, why);
         };
@@ -115,7 +117,7 @@ impl Courier {
             (Some(own), Some(theirs)) => {
                 let mut buffer = itoa::Buffer::new();
                 let edit = (theirs.part().range(), buffer.format(own).as_bytes());
-                sse::encode(out, &[&splice(&text, &[edit])]);
+                sse::encode(out, &[&splice(text, &[edit])]);
             }
             _ => self.refuse(
                 session,

@@ -48,7 +48,7 @@ impl Call<'_> {
         &self,
         addresses: &[JudgedAddr],
         mut request: Request<Full<Bytes>>,
-    ) -> Result<(StatusCode, HeaderMap, Body), (Error, bool)> {
+    ) -> Result<(StatusCode, HeaderMap, Box<Body>), (Error, bool)> {
         while let Some((key, live)) = self.pooled(addresses) {
             let sent = match self.exchange(key, live, request).await {
                 Ok(head) => Ok(head),
@@ -126,7 +126,7 @@ impl Call<'_> {
         key: Key,
         live: Box<Live>,
         request: Request<Full<Bytes>>,
-    ) -> Result<(StatusCode, HeaderMap, Body), Stopped> {
+    ) -> Result<(StatusCode, HeaderMap, Box<Body>), Stopped> {
         let limit = self.permit.server().limits.first_byte;
         let (live, response) = live
             .exchange(request, self.deadline.phase(limit))
@@ -154,7 +154,7 @@ impl Call<'_> {
         key: Key,
         live: Box<Live>,
         response: Response<Incoming>,
-    ) -> Result<(StatusCode, HeaderMap, Body), Error> {
+    ) -> Result<(StatusCode, HeaderMap, Box<Body>), Error> {
         let limits = &self.permit.server().limits;
         let (mut head, incoming) = response.into_parts();
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
