@@ -6,6 +6,7 @@
 mod answer;
 mod era;
 mod error;
+mod event;
 mod get;
 mod resume;
 mod session;
@@ -23,9 +24,10 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 pub use answer::{Answer, Edit, Message, ResultKind};
 pub use era::Eras;
 pub use error::Error;
+pub use event::{Asking, Event, Item, Mark};
 use resume::Way;
 pub use session::{Hello, Session};
-pub use stream::{Asking, Event, Item, Mark, Messages};
+pub use stream::Messages;
 
 use crate::{
     catalog::PinnedTool,
