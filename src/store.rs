@@ -145,6 +145,11 @@ impl Store {
         let worker = Worker::start(database, metrics).map_err(Error::Thread)?;
         Ok(Self { worker })
     }
+
+    /// Waits for what was asked and closes the file, so that all of it is in that one. What is asked later is refused.
+    pub async fn close(&self) {
+        self.worker.close().await;
+    }
 }
 
 impl Ledger for Store {
@@ -152,7 +157,7 @@ impl Ledger for Store {
         &'a self,
         server: &'a ServerKey,
     ) -> Pin<Box<dyn Future<Output = Result<Option<Pinned>, LedgerError>> + Send + 'a>> {
-        Box::pin(self.worker.ask(server, |answer| Job::Read {
+        Box::pin(self.worker.ask("read", server, |answer| Job::Read {
             server: server.clone(),
             answer,
         }))
@@ -164,12 +169,15 @@ impl Ledger for Store {
         expected: Option<u64>,
         pinned: &'a Pinned,
     ) -> Pin<Box<dyn Future<Output = Result<bool, LedgerError>> + Send + 'a>> {
-        Box::pin(self.worker.ask(server, move |answer| Job::Replace {
-            server: server.clone(),
-            expected,
-            pinned: pinned.clone(),
-            answer,
-        }))
+        Box::pin(
+            self.worker
+                .ask("replace", server, move |answer| Job::Replace {
+                    server: server.clone(),
+                    expected,
+                    pinned: pinned.clone(),
+                    answer,
+                }),
+        )
     }
 }
 
