@@ -3,7 +3,7 @@
 //! Never: believes a row whose mark does not hold, or changes a database that it does not know.
 //! Fails as: [`Error`] at the start; then as the errors of the traits, with [`Unavailable`] inside.
 //!
-//! Whoever can write the file can take its rows away, and cannot grant himself anything: each row that grant something
+//! Whoever can write the file can take its rows away, and cannot grant himself anything: each row that grants something
 //! carries a mark under a key of the keyring, over whose it is, its version and all its content; the row of a server
 //! marks all of its items, and one row marks all servers. A row that was changed, added, taken away, given to another
 //! server, or put back to an older state is found when it is next read. What is not found: a whole database of an earlier

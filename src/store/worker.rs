@@ -130,6 +130,7 @@ fn work(mut database: Database, queue: &Receiver<Job>) {
                 return;
             }
         }
+        database.rest();
     }
 }
 
