@@ -7,6 +7,7 @@ mod answer;
 mod breaker;
 mod era;
 mod error;
+mod event;
 mod get;
 mod resume;
 mod session;
@@ -25,9 +26,10 @@ pub use answer::{Answer, Edit, Message, ResultKind};
 pub use breaker::{Breakers, Leave, OpenCircuit};
 pub use era::Eras;
 pub use error::Error;
+pub use event::{Asking, Event, Item, Mark};
 use resume::Way;
 pub use session::{Hello, Session};
-pub use stream::{Asking, Event, Item, Mark, Messages};
+pub use stream::Messages;
 
 use crate::{
     catalog::PinnedTool,

@@ -37,13 +37,14 @@ pub(super) async fn call(
     let round = rounds::resume(gateway, asked, permit)?;
     let consent = approval::consent(permit, &tool)?;
     // What is refused here has no intent.
-    let _leave = gateway.upstream.admit(permit)?;
-    let seat = lanes.at_server(permit.server(), &subject, &ticket, deadline);
-    entry.held.server = Some(seat.await?);
+    let upstream = &gateway.upstream;
+    let seat = lanes.at_server(upstream, permit, &subject, &ticket, deadline);
+    let (seat, _leave) = seat.await?;
+    entry.held.server = Some(seat);
     let effect = entry.effect(consent).await?;
     ticket.check()?;
     let request = asked.request(permit, &ticket, round.as_ref(), &effect, deadline);
-    let calling = pin!(gateway.upstream.call(&tool, request));
+    let calling = pin!(upstream.call(&tool, request));
     let answered = ticket.unless_stopped(calling).await;
     entry.forwarded(gateway, permit, ticket, answered)
 }

@@ -17,11 +17,11 @@ use self::lines::{Aside, Bounds, Joined, Key, Lines, Spot, Turn};
 use super::asked::Ticket;
 use crate::{
     deadline::Deadline,
-    policy::{CallLimits, Server},
+    policy::{CallLimits, Permit, Server},
     refusal::{Code, Refusal},
     subject::Subject,
     telemetry::Metrics,
-    upstream,
+    upstream::{self, Leave, Upstream},
 };
 
 /// Calls in all at most; with them lines are bounded, which last as long as their calls.
@@ -113,8 +113,24 @@ impl Lanes {
         seated.map_err(|missed| refusal(missed, Code::CallsLimit, bounds, whose))
     }
 
-    /// A seat at `server`, for a call of `subject`.
+    /// A seat at the server of `permit`, for a request of `subject`, and leave to ask that server. Nobody waits for one
+    /// that is out of reach, and it may turn out so meanwhile.
     pub(super) async fn at_server(
+        &self,
+        upstream: &Upstream,
+        permit: &Permit,
+        subject: &Arc<Subject>,
+        ticket: &Ticket,
+        deadline: Deadline,
+    ) -> Result<(Seat<Arc<str>>, Leave), Refusal> {
+        drop(upstream.admit(permit)?);
+        let seat = self
+            .seat_at(permit.server(), subject, ticket, deadline)
+            .await?;
+        Ok((seat, upstream.admit(permit)?))
+    }
+
+    async fn seat_at(
         &self,
         server: &Server,
         subject: &Arc<Subject>,
