@@ -54,6 +54,9 @@ pub struct Metrics {
     pub audit_queue_depth: Gauge,
     /// 1 while records can be kept, else 0.
     pub audit_healthy: Gauge,
+    /// Definitions that were pinned at first use.
+    pub catalog_pinned: Counter,
+    catalog_blocked: Family<Labels<1>, Counter>,
     policy_generation: Gauge,
     policy_reload_ok: Gauge,
     policy_reload_failures: Counter,
@@ -117,6 +120,14 @@ impl Metrics {
             audit_queue_depth: register
                 .empty("audit_queue_depth", "Records that wait for the disk"),
             audit_healthy: register.empty("audit_healthy", "1 while records can be kept, else 0"),
+            catalog_pinned: register.empty(
+                "catalog_pinned",
+                "Definitions that were pinned at the first use of a view",
+            ),
+            catalog_blocked: register.empty(
+                "catalog_blocked",
+                "Definitions that are not offered, each counted once, by reason",
+            ),
             policy_generation: register
                 .empty("policy_generation", "Generation of the policy in force"),
             policy_reload_ok: register.empty(
@@ -165,6 +176,12 @@ impl Metrics {
     /// A destination was refused with this code.
     pub fn blocked(&self, code: &'static str) {
         self.blocked.get_or_create(&[("code", code)]).inc();
+    }
+
+    /// A definition is not offered for this reason.
+    pub fn catalog_blocked(&self, reason: &'static str) {
+        let labels = [("reason", reason)];
+        self.catalog_blocked.get_or_create(&labels).inc();
     }
 
     /// The count of records of this kind; the journal asks once for each.
@@ -225,6 +242,8 @@ mod tests {
         metrics.policy_loaded(7);
         metrics.policy_refused();
         metrics.mcp_sessions.inc();
+        metrics.catalog_pinned.inc_by(3);
+        metrics.catalog_blocked("drifted");
         metrics.audit_queue_depth.set(4);
         let text = metrics.render();
         for line in [
@@ -244,6 +263,8 @@ mod tests {
             "tollgate_policy_reload_ok 0",
             "tollgate_policy_reload_failures_total 1",
             "tollgate_mcp_sessions 1",
+            "tollgate_catalog_pinned_total 3",
+            r#"tollgate_catalog_blocked_total{reason="drifted"} 1"#,
             r#"tollgate_build_info{version="0.1.0"} 1"#,
             "# EOF",
         ] {
