@@ -3,6 +3,9 @@
 //! Never: contacts a server; `gateway` reads lists and teaches them here.
 //! Fails as: [`Error`].
 
+mod ledger;
+mod pinned;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -10,6 +13,8 @@ use std::{
 };
 
 use dashmap::DashMap;
+pub use ledger::{Ledger, LedgerError, ServerKey};
+pub use pinned::{By, Item, ItemKind, MAX_VARIANTS, MAX_VIEWS, Pinned};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::Instant,
@@ -106,6 +111,7 @@ impl From<Error> for Refusal {
 #[derive(Debug, Default)]
 pub struct Catalog {
     servers: DashMap<Arc<str>, Arc<Known>>,
+    ledger: Option<Arc<dyn Ledger>>,
 }
 
 #[derive(Debug)]
@@ -122,6 +128,19 @@ struct Tools {
 }
 
 impl Catalog {
+    /// Nothing known yet; pins are kept in `ledger`.
+    pub fn new(ledger: Arc<dyn Ledger>) -> Self {
+        Self {
+            servers: DashMap::new(),
+            ledger: Some(ledger),
+        }
+    }
+
+    /// Where pins are kept.
+    pub fn ledger(&self) -> Option<&Arc<dyn Ledger>> {
+        self.ledger.as_ref()
+    }
+
     /// The tool of this name, if the last list had it and callers of `era` can use it.
     pub fn pin(&self, permit: &Permit, era: Era, name: &str) -> Option<PinnedTool> {
         let known = self.known(permit.server());

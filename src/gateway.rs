@@ -87,12 +87,13 @@ impl Shared {
         metrics: Arc<Metrics>,
         clock: Arc<dyn Clock>,
         rounds: Sealer,
+        catalog: Catalog,
     ) -> Self {
         Self {
             journal,
             metrics,
             clock,
-            catalog: Catalog::default(),
+            catalog,
             sessions: Sessions::default(),
             streams: Streams::default(),
             farewells: Farewells::default(),

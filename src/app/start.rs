@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     audit::{self, Journal, Record},
+    catalog::Catalog,
     clock::{Clock, SystemClock},
     config::{self, Endpoint, Method, Settings},
     egress::{self, Egress},
@@ -106,6 +107,7 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
         metrics.clone(),
         clock.clone(),
         keyring.sealer("rounds"),
+        Catalog::default(),
     );
     let core = Core {
         terms: Arc::new(ArcSwap::from_pointee(terms(&loaded))),

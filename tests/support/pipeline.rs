@@ -8,6 +8,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tollgate::{
     audit::{Journal, Options},
+    catalog::Catalog,
     clock::SystemClock,
     config::Endpoint,
     egress::{Egress, TcpDialer},
@@ -44,7 +45,13 @@ impl Pipeline {
         let journal = Journal::open(options, clock.clone(), &metrics).unwrap();
         let keyring = Keyring::open(&folder.path().join("keyring")).unwrap();
         let rounds = keyring.sealer("rounds");
-        let shared = Shared::new(journal.clone(), metrics.clone(), clock, rounds);
+        let shared = Shared::new(
+            journal.clone(),
+            metrics.clone(),
+            clock,
+            rounds,
+            Catalog::default(),
+        );
         let egress = Egress::new(
             TableResolver::of(&[]),
             Arc::new(TcpDialer),
