@@ -5,6 +5,7 @@
 
 mod ledger;
 mod pinned;
+pub mod pins_file;
 
 use std::{
     collections::HashMap,
