@@ -2,6 +2,7 @@
 //! what is told of them.
 
 use bytes::Bytes;
+use tokio::time::timeout_at;
 
 use super::{Asked, Gateway, asker::malformed, own};
 use crate::{
@@ -89,7 +90,8 @@ async fn read_whole(
     list: List,
     deadline: Deadline,
 ) -> Result<bool, Refusal> {
-    let Some(turn) = book.turn(asked.view(permit), list).await else {
+    let waiting = timeout_at(deadline.instant(), book.turn(asked.view(permit), list));
+    let Some(turn) = waiting.await.map_err(|_| still_reading(permit))? else {
         return Ok(true);
     };
     let mut shown: Vec<Shown> = Vec::new();
@@ -113,6 +115,14 @@ async fn read_whole(
     }
     let pages = format!("{MAX_PAGES} pages of {}s", list.item());
     Err(too_large(permit, &pages))
+}
+
+fn still_reading(permit: &Permit) -> Refusal {
+    let server = &permit.server().name;
+    Refusal::new(
+        Code::CallTimeout,
+        format!("the lists of server `{server}` are still being read for others"),
+    )
 }
 
 fn too_large(permit: &Permit, what: &str) -> Refusal {

@@ -243,12 +243,25 @@ pub(crate) async fn eventually(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
+/// What became of definitions, in order: `method tool code`.
+pub(crate) fn catalog(records: &[Value]) -> Vec<String> {
+    let text = |record: &Value, key: &str| record[key].as_str().unwrap_or_default().to_owned();
+    records
+        .iter()
+        .filter(|record| record["kind"] == "catalog")
+        .map(|record| {
+            let [method, tool, code] = ["method", "tool", "code"].map(|key| text(record, key));
+            format!("{method} {tool} {code}").trim_end().to_owned()
+        })
+        .collect()
+}
+
 /// How requests ended, in order: `kind outcome code`, or `kind intent`.
 pub(crate) fn ends(records: &[Value]) -> Vec<String> {
     let text = |record: &Value, key: &str| record[key].as_str().unwrap_or_default().to_owned();
     records
         .iter()
-        .filter(|record| !["lifecycle", "policy"].contains(&&*text(record, "kind")))
+        .filter(|record| !["lifecycle", "policy", "catalog"].contains(&&*text(record, "kind")))
         .map(|record| {
             let end = match &*text(record, "phase") {
                 "intent" => "intent".to_owned(),
