@@ -71,6 +71,14 @@ impl Policy {
             .file("egress.toml", grant)
     }
 
+    /// Puts `to` in place of `from` in every file.
+    pub(crate) fn replacing(mut self, from: &str, to: &str) -> Self {
+        for (_, text) in &mut self.0 {
+            *text = text.replace(from, to);
+        }
+        self
+    }
+
     /// Adds to a file.
     pub(crate) fn file(mut self, name: &str, text: impl Into<String>) -> Self {
         let text = text.into();

@@ -224,3 +224,27 @@ async fn a_definition_that_readers_disagree_about_is_left_out_alone() {
     assert_eq!(told[1], "unusable get_odd upstream.malformed");
     assert_eq!(told.len(), 3);
 }
+
+#[tokio::test]
+async fn a_pinned_hint_counts_only_where_the_operator_accepts_hints() {
+    let tools = r#"[{"name":"look","annotations":{"readOnlyHint":true}},{"name":"touch","annotations":{"readOnlyHint":"true"}},{"name":"get_weather"}]"#;
+    let says = Says::new(&list(tools));
+    let tools = Tools::start(says.answering("tools/list")).await;
+    let policy = Policy::local("").server("s", tools.address, "", "");
+    let hints = policy
+        .clone()
+        .replacing("read_only = [\"get_*\"]", "read_only = \"hints\"");
+    for (policy, accepted) in [(policy, "get_weather"), (hints, "look")] {
+        let gate = Gate::start(&policy);
+        for agent in Agent::both("s", &gate).await {
+            for tool in ["look", "touch", "get_weather"] {
+                let reply = gate.send(agent.call("1", tool)).await;
+                if tool == accepted {
+                    assert!(reply.body.contains(&format!("ok {tool}")), "{}", reply.body);
+                } else {
+                    assert_eq!(agent.refusal(&reply), "approval.unavailable");
+                }
+            }
+        }
+    }
+}
