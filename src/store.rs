@@ -178,6 +178,3 @@ impl fmt::Debug for Store {
         out.debug_struct("Store").finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -14,7 +14,7 @@ use super::{
     control::{Answer, Control, Request},
     load::Loaded,
     reload::{Outcome, Reloader},
-    status::{ListenerStatus, PolicyStatus, RecordsStatus, Status, caution},
+    status::{FailingStatus, ListenerStatus, PolicyStatus, RecordsStatus, Status, caution},
 };
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
@@ -23,7 +23,7 @@ use crate::{
     listen::{Health, Limits, Origins, Terms, Tls},
     refusal::Code,
     telemetry::Metrics,
-    upstream::Eras,
+    upstream::{Breakers, Eras, OpenCircuit},
 };
 
 /// The heart of a running process.
@@ -36,6 +36,7 @@ pub(super) struct Core {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) gateway: Arc<gateway::Shared>,
     pub(super) eras: Arc<Eras>,
+    pub(super) breakers: Arc<Breakers>,
     /// Accept nothing new, finish what runs.
     pub(super) drain: CancellationToken,
     /// Do not wait for what runs.
@@ -115,6 +116,7 @@ impl Core {
         self.terms.store(Arc::new(terms(loaded)));
         self.gateway.take_up(&loaded.policy);
         let policy = &loaded.policy;
+        self.breakers.take_up(policy);
         self.eras.retain(|name| policy.servers.contains_key(name));
         if let (Some(tls), Some(material)) = (&self.tls, &loaded.tls)
             && let Err(error) = tls.renew(&material.chain, material.key.expose())
@@ -142,7 +144,7 @@ impl Core {
             tracing::info!("draining");
             self.record(Record::lifecycle(self.clock.now(), "drain"));
             self.drain.cancel();
-            self.gateway.end_streams();
+            self.gateway.drain();
         }
     }
 
@@ -200,6 +202,7 @@ impl Core {
                 waiting: records.waiting,
                 seq: records.head.seq,
             },
+            failing: self.breakers.open().into_iter().map(failing).collect(),
             caution: caution(Uid::effective().as_raw()),
         }
     }
@@ -214,6 +217,16 @@ impl Core {
             Record::new(self.clock.now(), Kind::Admin, Phase::Decision).ended(ended, None);
         record.method = Some(what.into());
         self.record(record);
+    }
+}
+
+fn failing(circuit: OpenCircuit) -> FailingStatus {
+    FailingStatus {
+        server: circuit.server.to_string(),
+        user: circuit.user.map(|user| user.to_string()),
+        since_s: circuit.since.as_secs(),
+        // Rounded up: 0 says that the time has come.
+        retry_s: circuit.retry.as_secs_f64().ceil() as u64,
     }
 }
 

@@ -35,6 +35,7 @@ use crate::{
     memory::Memory,
     store::Store,
     telemetry::Metrics,
+    upstream::Breakers,
     vault::Keyring,
 };
 
@@ -116,6 +117,7 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
         tls: doors.tls.clone(),
         gateway: Arc::new(shared),
         eras: Arc::default(),
+        breakers: Arc::new(Breakers::new(metrics.clone())),
         drain: CancellationToken::new(),
         cut: CancellationToken::new(),
         stop: CancellationToken::new(),

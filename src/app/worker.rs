@@ -122,7 +122,8 @@ pub(crate) fn dns(configured: &config::Dns) -> Result<DnsSettings, DnsSetupError
 
 async fn work(socket: Socket, shared: &Shared, egress: Egress) {
     let core = &shared.core;
-    let upstream = Upstream::new(egress.clone(), core.eras.clone(), shared.ids.clone());
+    let (eras, breakers) = (core.eras.clone(), core.breakers.clone());
+    let upstream = Upstream::new(egress.clone(), eras, breakers, shared.ids.clone());
     let gateway = Gateway::new(upstream, core.gateway.clone());
     let caretaker = gateway.clone();
     let recorder = Recorder::new(

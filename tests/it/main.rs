@@ -16,6 +16,7 @@ mod gateway;
 mod layers;
 mod listen;
 mod policy;
+mod store;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
 #[path = "../support"]
 mod support {
