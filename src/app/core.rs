@@ -22,6 +22,7 @@ use crate::{
     gateway,
     listen::{Health, Limits, Origins, Terms, Tls},
     refusal::Code,
+    store::Store,
     telemetry::Metrics,
     upstream::{Breakers, Eras, OpenCircuit},
 };
@@ -32,6 +33,7 @@ pub(super) struct Core {
     pub(super) terms: Arc<ArcSwap<Terms>>,
     pub(super) tls: Option<Tls>,
     pub(super) journal: Journal,
+    pub(super) store: Arc<Store>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) gateway: Arc<gateway::Shared>,

@@ -1,3 +1,5 @@
+mod store;
+
 use super::*;
 
 fn environment() -> Environment {
@@ -235,27 +237,6 @@ tollgate.toml:6:1: limits.turns: unknown key; expected one of `request_bytes`, `
         faults("[limits]\nrunning = \"serial\"\n"),
         "tollgate.toml:2:11: limits.running: found the string `serial`, expected an integer"
     );
-}
-
-#[test]
-fn a_database_is_a_file_at_an_absolute_path() {
-    for path in ["tollgate.db", "", "/", "/var/lib/.."] {
-        let text = format!("state_dir = \"/x\"\n[store]\nurl = \"sqlite:{path}\"\n");
-        assert_eq!(
-            faults(&text),
-            "tollgate.toml:3:7: store.url: expected `sqlite:` and the absolute path of a file, such as \
-             \"sqlite:/var/lib/tollgate/tollgate.db\"; correct it",
-            "{path}"
-        );
-    }
-    assert_eq!(
-        faults("[store]\nurl = \"/var/lib/tollgate.db\"\npassword = \"file:x\"\n"),
-        "\
-tollgate.toml:2:7: store.url: expected `sqlite:` and the absolute path of a file, such as \"sqlite:/var/lib/tollgate/tollgate.db\"; correct it
-tollgate.toml:3:12: store.password: this key is not available in this version; remove it"
-    );
-    let elsewhere = settings("state_dir = \"/x\"\n[store]\n");
-    assert_eq!(elsewhere.store, PathBuf::from("/x/tollgate.db"));
 }
 
 #[test]

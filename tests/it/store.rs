@@ -374,6 +374,23 @@ async fn a_file_that_was_moved_away_is_noticed() {
 }
 
 #[tokio::test]
+async fn a_closed_database_is_one_file_and_takes_nothing_more() {
+    let place = Place::new();
+    let store = place.open();
+    let a = server("a");
+    assert!(store.replace(&a, None, &tools(1, &["x"])).await.unwrap());
+    store.close().await;
+    assert!(!place.0.path().join("tollgate.db-wal").exists());
+    let error = store.read(&a).await.unwrap_err();
+    assert_eq!(
+        std::error::Error::source(&error).unwrap().to_string(),
+        "the database is closed"
+    );
+    store.close().await;
+    assert_eq!(place.open().read(&a).await.unwrap(), Some(tools(1, &["x"])));
+}
+
+#[tokio::test]
 async fn uses_and_failures_are_counted() {
     let place = Place::new();
     let keyring = Keyring::open(&place.0.path().join("keyring")).unwrap();
