@@ -10,7 +10,11 @@ pub(super) use endpoint::serve;
 use super::{Ask, Asked, Entry, Finding, Gateway};
 use crate::{
     budget::{self, Held, Piece},
-    mcp::{Era, scan::Part, tools::Page},
+    mcp::{
+        Era,
+        items::{List, Page},
+        scan::Part,
+    },
     policy::{self, Permit},
     refusal::{Code, Refusal},
 };
@@ -58,28 +62,16 @@ fn named<'a>(asked: &Asked<'a>) -> Option<Part<'a>> {
     asked.message.params.as_ref()?.name
 }
 
-/// A page of tools with Tollgate's own behind the last one's; `offered` is the page as it is offered without, if that is not
-/// all of it.
-pub(super) fn listed(
-    permit: &Permit,
-    page: &Page<'_>,
-    offered: Option<Vec<u8>>,
-) -> Option<Vec<u8>> {
+/// The definition of Tollgate's own tool, if it stands at the end of this page.
+pub(super) fn beside(permit: &Permit, list: List, page: &Page<'_>) -> Option<String> {
     let server = permit.server();
-    for tool in page.tools.iter().filter(|tool| is_reserved(&tool.name)) {
+    if list != List::Tools {
+        return None;
+    }
+    for tool in page.items.iter().filter(|tool| is_reserved(&tool.name)) {
         tracing::warn!(server = %server.name, tool = %tool.name.escape_debug(), "a tool was left out: its name is reserved");
     }
-    if !server.builtin || page.next_cursor.is_some() {
-        return offered;
-    }
-    let mut all = offered.unwrap_or_else(|| page.whole());
-    all.pop();
-    if all.len() > 1 {
-        all.push(b',');
-    }
-    all.extend_from_slice(definition(READ_BESIDE).as_bytes());
-    all.push(b']');
-    Some(all)
+    (server.builtin && page.next_cursor.is_none()).then(|| definition(READ_BESIDE))
 }
 
 /// The definition of the tool that reads on.

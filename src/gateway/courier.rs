@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use super::{
     Gateway,
     lanes::{Pause, Paused},
-    questions, results,
+    pinning, questions, results,
     session::Session,
     tell,
 };
@@ -73,6 +73,9 @@ impl Courier {
     }
 
     fn tell(&self, news: News, text: Bytes, out: &mut BytesMut) {
+        if news == News::ListChanged {
+            pinning::changed(&self.gateway, &self.permit, &text);
+        }
         let goes_on = match (&self.line, news) {
             (Line::Request { .. }, News::Progress) => true,
             // A server logs only for requests that asked for it (MCP 2026-07-28, logging).

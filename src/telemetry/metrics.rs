@@ -63,6 +63,9 @@ pub struct Metrics {
     pub audit_queue_depth: Gauge,
     /// 1 while records can be kept, else 0.
     pub audit_healthy: Gauge,
+    /// Definitions that were pinned at first use.
+    pub catalog_pinned: Counter,
+    catalog_blocked: Family<Labels<1>, Counter>,
     store_operations: Family<Labels<1>, Counter>,
     store_failures: Family<Labels<1>, Counter>,
     store_seconds: Histogram,
@@ -153,6 +156,14 @@ impl Metrics {
             audit_queue_depth: register
                 .empty("audit_queue_depth", "Records that wait for the disk"),
             audit_healthy: register.empty("audit_healthy", "1 while records can be kept, else 0"),
+            catalog_pinned: register.empty(
+                "catalog_pinned",
+                "Definitions that were pinned at the first use of a view",
+            ),
+            catalog_blocked: register.empty(
+                "catalog_blocked",
+                "Definitions that are not offered, each counted once, by reason",
+            ),
             store_operations: register
                 .empty("store_operations", "Uses of the database, by what was done"),
             store_failures: register.empty(
@@ -221,6 +232,12 @@ impl Metrics {
     /// A destination was refused with this code.
     pub fn blocked(&self, code: &'static str) {
         self.blocked.get_or_create(&[("code", code)]).inc();
+    }
+
+    /// A definition is not offered for this reason.
+    pub fn catalog_blocked(&self, reason: &'static str) {
+        let labels = [("reason", reason)];
+        self.catalog_blocked.get_or_create(&labels).inc();
     }
 
     /// The count of records of this kind; the journal asks once for each.
@@ -294,6 +311,8 @@ mod tests {
         metrics.policy_loaded(7);
         metrics.policy_refused();
         metrics.mcp_sessions.inc();
+        metrics.catalog_pinned.inc_by(3);
+        metrics.catalog_blocked("drifted");
         metrics.server_open("docs", true);
         metrics.server_open("gone", true);
         metrics.server_gone("gone");
@@ -320,6 +339,8 @@ mod tests {
             "tollgate_policy_reload_ok 0",
             "tollgate_policy_reload_failures_total 1",
             "tollgate_mcp_sessions 1",
+            "tollgate_catalog_pinned_total 3",
+            r#"tollgate_catalog_blocked_total{reason="drifted"} 1"#,
             "tollgate_gateway_calls_running 1",
             "tollgate_gateway_calls_waiting 0",
             "tollgate_gateway_server_running 0",
