@@ -3,6 +3,8 @@
 //! Never: contacts a server; `gateway` reads lists and teaches them here.
 //! Fails as: [`Error`].
 
+mod schema;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -20,6 +22,8 @@ use crate::{
     policy::{Endpoint, Permit, Server},
     refusal::{Code, Refusal},
 };
+
+pub use schema::{Arguments, Schema, Schemas};
 
 /// Tools of one server at most.
 pub const MAX_TOOLS: usize = 16_384;
@@ -53,6 +57,11 @@ impl PinnedTool {
     pub fn mirrors(&self) -> &Mirrors {
         &self.tool.mirrors
     }
+
+    /// What its definition asks of arguments.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.tool.schema
+    }
 }
 
 /// What is known of a tool that callers of the older protocol, or of both, can use.
@@ -60,6 +69,7 @@ impl PinnedTool {
 pub struct Tool {
     name: Arc<str>,
     mirrors: Mirrors,
+    schema: Arc<Schema>,
     /// Whether modern callers can use it too.
     modern: bool,
 }
@@ -70,6 +80,7 @@ impl Tool {
         (listed.unfit(Era::Legacy).is_none()).then(|| Self {
             name: Arc::from(&*listed.name),
             mirrors: listed.mirrors.clone().unwrap_or_default(),
+            schema: Arc::new(Schema::of(Arc::from(listed.definition.as_str()))),
             modern: listed.unfit(Era::Modern).is_none(),
         })
     }
@@ -106,6 +117,7 @@ impl From<Error> for Refusal {
 #[derive(Debug, Default)]
 pub struct Catalog {
     servers: DashMap<Arc<str>, Arc<Known>>,
+    schemas: Arc<Schemas>,
 }
 
 #[derive(Debug)]
@@ -165,6 +177,11 @@ impl Catalog {
                 _place: place,
             }),
         }
+    }
+
+    /// Where arguments are checked against the schemas of tools.
+    pub fn schemas(&self) -> &Arc<Schemas> {
+        &self.schemas
     }
 
     /// Forgets servers that policy no longer names.

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, pin::pin, sync::Arc};
 
-use super::{Asked, Entry, Finding, Gateway, list, mirrored, rounds};
+use super::{Asked, Entry, Finding, Gateway, arguments, list, mirrored, rounds};
 use crate::{
     approval,
     catalog::PinnedTool,
@@ -28,6 +28,7 @@ pub(super) async fn call(
     gateway.shared.journal.admit_read()?;
     let tool = known_tool(gateway, asked, permit, entry, &name, deadline).await?;
     mirrored::check(asked, &tool)?;
+    arguments::check(gateway, asked, &tool, deadline).await?;
     let round = rounds::resume(gateway, asked, permit)?;
     let consent = approval::consent(permit, &tool)?;
     let effect = entry.effect(consent).await?;

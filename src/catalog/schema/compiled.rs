@@ -1,0 +1,159 @@
+//! One schema, compiled.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use jsonschema::{
+    PatternOptions, ReferencingError, ValidationError, Validator, error::ValidationErrorKind,
+};
+use serde_json::Value;
+
+use super::{
+    Unusable,
+    explain::{self, shown},
+    metered::{Meter, Metered, Stopped},
+    shape::{self, Shape},
+};
+
+/// Steps that a check may take on the runtime.
+const LITTLE: u32 = 20_000;
+/// Steps that a check may take at all.
+pub(super) const MUCH: u32 = 5_000_000;
+/// How often an engine may go back in one string.
+const BACKTRACKS: usize = 10_000;
+/// What one string may cost where patterns need such an engine, in steps.
+const BACKTRACKING_STEPS: u32 = 1000;
+/// Memory for the compiled patterns of one schema, in bytes.
+const PATTERN_BYTES: usize = 16 << 20;
+/// Memory for one compiled pattern, in bytes.
+const MAX_PATTERN_BYTES: usize = 2 << 20;
+
+/// Characters of a compiler's words that a refusal repeats.
+const SHOWN: usize = 200;
+
+/// How much a check may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// As much as does not hold up other calls.
+    Little,
+    /// As much as one call is worth.
+    Much,
+}
+
+/// What a check found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The arguments fit.
+    Fits,
+    /// They do not; what is wrong, for the model.
+    Unfit(String),
+    /// It was given up.
+    Stopped(Stopped),
+}
+
+/// A schema that arguments can be checked against.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    text: Box<str>,
+    validator: Validator<Metered>,
+    string_steps: u32,
+}
+
+impl Compiled {
+    /// Compiles a schema, JSON text.
+    pub(super) fn of(text: &str) -> Result<Self, Unusable> {
+        let mut schema: Value =
+            serde_json::from_str(text).map_err(|error| Unusable::Unreadable(error.to_string()))?;
+        let keywords = schema.as_object_mut().ok_or(Unusable::NotAnObject)?;
+        let dialect = shape::dialect(keywords)?;
+        // Some write it otherwise than the compiler knows it.
+        keywords.remove("$schema");
+        let Shape {
+            patterns,
+            backtracks,
+        } = shape::examine(&schema)?;
+        let pattern_bytes = (PATTERN_BYTES / patterns.max(1)).min(MAX_PATTERN_BYTES);
+        let options = jsonschema::options_for::<Metered>()
+            .with_draft(dialect)
+            .offline()
+            .should_validate_formats(false)
+            .without_content_encoding_support("base64")
+            .without_content_media_type_support("application/json")
+            .with_pattern_options(
+                PatternOptions::fancy_regex()
+                    .backtrack_limit(BACKTRACKS)
+                    .size_limit(pattern_bytes)
+                    .dfa_size_limit(pattern_bytes),
+            );
+        let built = catch_unwind(AssertUnwindSafe(|| options.build(&schema)));
+        let validator = built
+            .map_err(|_| Unusable::Panic)?
+            .map_err(|error| invalid(&error))?;
+        Ok(Self {
+            text: text.into(),
+            validator,
+            string_steps: if backtracks { BACKTRACKING_STEPS } else { 0 },
+        })
+    }
+
+    /// The size of its text.
+    pub(super) fn bytes(&self) -> u32 {
+        u32::try_from(self.text.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Checks arguments, JSON text that was scanned strictly.
+    pub(super) fn check(&self, arguments: &str, effort: Effort) -> Verdict {
+        let values: Value = match serde_json::from_str(arguments) {
+            Ok(values) => values,
+            Err(error) => return Verdict::Unfit(format!("they cannot be read: {error}")),
+        };
+        let steps = match effort {
+            Effort::Little => LITTLE,
+            Effort::Much => MUCH,
+        };
+        match Meter::run(steps, self.string_steps, |meter| {
+            self.validator.is_valid(meter.node(&values))
+        }) {
+            Ok(true) => Verdict::Fits,
+            Ok(false) => self.explain(&values, steps, effort),
+            Err(stopped) => Verdict::Stopped(stopped),
+        }
+    }
+
+    /// Says what is wrong with arguments that do not fit.
+    fn explain(&self, values: &Value, steps: u32, effort: Effort) -> Verdict {
+        let explained = Meter::run(steps, self.string_steps, |meter| {
+            let errors = self.validator.iter_errors(meter.node(values));
+            let errors: Vec<ValidationError<'_>> = errors.collect();
+            explain::text(&errors, values, &self.schema())
+        });
+        match (explained, effort) {
+            (Ok(why), _) => Verdict::Unfit(why),
+            (Err(stopped), Effort::Little) => Verdict::Stopped(stopped),
+            (Err(_), Effort::Much) => {
+                Verdict::Unfit("what is wrong takes too long to find out".to_owned())
+            }
+        }
+    }
+
+    /// Read again: only what is refused needs it.
+    fn schema(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
+}
+
+/// What a compiler's error says of the schema; never the whole of it.
+fn invalid(error: &ValidationError<'_>) -> Unusable {
+    match error.kind() {
+        ValidationErrorKind::Referencing(ReferencingError::Unretrievable { uri, .. }) => {
+            Unusable::Reference(shown(uri, SHOWN))
+        }
+        ValidationErrorKind::Referencing(error) => {
+            Unusable::Invalid(shown(&error.to_string(), SHOWN))
+        }
+        _ => {
+            let path = shown(error.instance_path().as_str(), SHOWN);
+            let what = shown(&error.masked().to_string(), SHOWN);
+            Unusable::Invalid(format!("`{path}`: {what}"))
+        }
+    }
+}
