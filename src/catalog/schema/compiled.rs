@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     Unusable,
     explain::{self, shown},
-    metered::{Meter, Metered, Stopped},
+    metered::{self, Allowance, Metered, Stopped},
     shape::{self, Shape},
 };
 
@@ -55,7 +55,7 @@ pub(super) enum Verdict {
 pub(super) struct Compiled {
     text: Box<str>,
     validator: Validator<Metered>,
-    string_steps: u32,
+    backtracks: bool,
 }
 
 impl Compiled {
@@ -91,7 +91,7 @@ impl Compiled {
         Ok(Self {
             text: text.into(),
             validator,
-            string_steps: if backtracks { BACKTRACKING_STEPS } else { 0 },
+            backtracks,
         })
     }
 
@@ -106,24 +106,25 @@ impl Compiled {
             Ok(values) => values,
             Err(error) => return Verdict::Unfit(format!("they cannot be read: {error}")),
         };
-        let steps = match effort {
-            Effort::Little => LITTLE,
-            Effort::Much => MUCH,
+        let allowance = Allowance {
+            steps: match effort {
+                Effort::Little => LITTLE,
+                Effort::Much => MUCH,
+            },
+            backtracking: self.backtracks.then_some(BACKTRACKING_STEPS),
+            bytes: arguments.len(),
         };
-        match Meter::run(steps, self.string_steps, |meter| {
-            self.validator.is_valid(meter.node(&values))
-        }) {
+        match metered::run(&values, allowance, |look| self.validator.is_valid(look)) {
             Ok(true) => Verdict::Fits,
-            Ok(false) => self.explain(&values, steps, effort),
+            Ok(false) => self.explain(&values, allowance, effort),
             Err(stopped) => Verdict::Stopped(stopped),
         }
     }
 
     /// Says what is wrong with arguments that do not fit.
-    fn explain(&self, values: &Value, steps: u32, effort: Effort) -> Verdict {
-        let explained = Meter::run(steps, self.string_steps, |meter| {
-            let errors = self.validator.iter_errors(meter.node(values));
-            let errors: Vec<ValidationError<'_>> = errors.collect();
+    fn explain(&self, values: &Value, allowance: Allowance, effort: Effort) -> Verdict {
+        let explained = metered::run(values, allowance, |look| {
+            let errors: Vec<ValidationError<'_>> = self.validator.iter_errors(look).collect();
             explain::text(&errors, values, &self.schema())
         });
         match (explained, effort) {

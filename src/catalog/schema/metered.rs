@@ -3,7 +3,7 @@
 //!
 //! A few lines of schema can ask for more work than any machine will ever do: alternatives within alternatives, applied at
 //! each level of a tree. The validator cannot be told to stop, so what it looks at stops it: the look that is one too many
-//! unwinds, as far as [`Meter::run`]. No lock is held and nothing half done is kept while it looks.
+//! unwinds, as far as [`run`]. No lock is held and nothing half done is kept while it looks.
 
 use std::{
     borrow::Cow,
@@ -22,6 +22,8 @@ use serde_json::{Map, Number, Value};
 const STACK: usize = 768 * 1024;
 /// A string is looked at in pieces of so many bytes, of which each takes a step.
 const PIECE: usize = 64;
+/// What is copied takes a step for so many bytes.
+const COPIED: usize = 8;
 /// Strings up to this long are given to errors as they are.
 const SHOWN: usize = 256;
 
@@ -39,38 +41,51 @@ pub(super) enum Stopped {
     Panic,
 }
 
+/// What a validation may do at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowance {
+    /// Looks at values.
+    pub(super) steps: u32,
+    /// What each look at a string takes beside, where patterns are matched by an engine that goes back.
+    pub(super) backtracking: Option<u32>,
+    /// The size of the values, in bytes.
+    pub(super) bytes: usize,
+}
+
 /// What a validation may still do.
 #[derive(Debug)]
-pub(super) struct Meter {
+struct Meter {
     left: Cell<u32>,
-    string: u32,
+    string: usize,
     floor: usize,
+    /// An engine that gave up a match finds the string in the whole again; its address, and what it takes to give it out.
+    whole: Option<(usize, usize)>,
+}
+
+/// Has `work` look at `values` for as long as it may.
+pub(super) fn run<T>(
+    values: &Value,
+    allowance: Allowance,
+    work: impl FnOnce(Look<'_>) -> T,
+) -> Result<T, Stopped> {
+    let address = std::ptr::from_ref(values).addr();
+    let meter = Meter {
+        left: Cell::new(allowance.steps),
+        string: allowance.backtracking.unwrap_or(0) as usize,
+        floor: stack_address().saturating_sub(STACK),
+        whole: allowance
+            .backtracking
+            .map(|_| (address, allowance.bytes / COPIED)),
+    };
+    let look = Look {
+        value: values,
+        meter: Some(&meter),
+    };
+    catch_unwind(AssertUnwindSafe(|| work(look)))
+        .map_err(|payload| *payload.downcast().unwrap_or(Box::new(Stopped::Panic)))
 }
 
 impl Meter {
-    /// Has `work` look at values for `steps` steps; each look at a string takes `string` more.
-    pub(super) fn run<T>(
-        steps: u32,
-        string: u32,
-        work: impl FnOnce(&Self) -> T,
-    ) -> Result<T, Stopped> {
-        let meter = Self {
-            left: Cell::new(steps),
-            string,
-            floor: stack_address().saturating_sub(STACK),
-        };
-        catch_unwind(AssertUnwindSafe(|| work(&meter)))
-            .map_err(|payload| *payload.downcast().unwrap_or(Box::new(Stopped::Panic)))
-    }
-
-    /// A value to be looked at.
-    pub(super) fn node<'a>(&'a self, value: &'a Value) -> Look<'a> {
-        Look {
-            value,
-            meter: Some(self),
-        }
-    }
-
     fn spend(&self, steps: usize) {
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
         match self.left.get().checked_sub(steps) {
@@ -114,7 +129,7 @@ impl<'a> Look<'a> {
 
     fn spend_string(self, bytes: usize) {
         if let Some(meter) = self.meter {
-            meter.spend(bytes / PIECE + 1 + meter.string as usize);
+            meter.spend(bytes / PIECE + 1 + meter.string);
         }
     }
 }
@@ -202,9 +217,16 @@ impl<'a> Node<'a, Metered> for Look<'a> {
         cmp::equal(self.value, expected)
     }
 
-    /// For errors, which are many and keep it: containers and long strings are left out.
+    /// For errors, which are many and copy it: containers and long strings are left out.
     fn to_value(&self) -> Cow<'a, Value> {
         self.spend(1);
+        let whole = self.meter.and_then(|meter| meter.whole);
+        if let Some((address, steps)) = whole
+            && address == std::ptr::from_ref(self.value).addr()
+        {
+            self.spend(steps);
+            return Cow::Borrowed(self.value);
+        }
         match self.value {
             Value::Array(_) | Value::Object(_) => Cow::Owned(Value::Null),
             Value::String(text) if text.len() > SHOWN => Cow::Owned(Value::Null),

@@ -261,7 +261,9 @@ impl<'s> Graph<'s> {
         let (resource, fragment) = uri.split_once('#').unwrap_or((uri, ""));
         let fragment = percent_decoded(fragment);
         let bases: Vec<&'s Value> = if resource.is_empty() {
-            vec![base, self.nodes[0].schema]
+            let root = self.nodes[0].schema;
+            let other = (!std::ptr::eq(base, root)).then_some(root);
+            std::iter::once(base).chain(other).collect()
         } else {
             self.resources(resource)
         };

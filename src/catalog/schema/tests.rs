@@ -135,7 +135,7 @@ fn a_schema_that_cannot_be_used_says_why() {
         ),
         (
             r#"{"maximum":1e400}"#,
-            "it cannot be read: number out of range at line 1 column 15",
+            "it cannot be read: number out of range at line 1 column 16",
         ),
     ];
     for (schema, expected) in cases {

@@ -48,8 +48,10 @@ impl Explainer<'_> {
         let mut out = format!("{place}: found {found}, which fits none of the alternatives: ");
         for (at, errors) in others.iter().take(MAX_ALTERNATIVES).enumerate() {
             let or = if at > 0 { ", or " } else { "" };
-            match errors.first() {
-                Some(first) => put(&mut out, format_args!("{or}[{}]", self.one(first))),
+            // Which alternative it is, where that is what is wrong, says more than what is wrong in it.
+            let telling = errors.iter().find(|error| names_another(error));
+            match telling.or(errors.first()) {
+                Some(one) => put(&mut out, format_args!("{or}[{}]", self.one(one))),
                 None => put(&mut out, format_args!("{or}[it cannot be told]")),
             }
         }
@@ -65,12 +67,15 @@ impl Explainer<'_> {
 fn meant<'e>(
     others: Vec<&'e Vec<ValidationError<'static>>>,
 ) -> Vec<&'e Vec<ValidationError<'static>>> {
-    let fixed = |error: &ValidationError<'_>| {
-        matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. })
-    };
-    let open = others.iter().filter(|errors| !errors.iter().any(fixed));
+    let open = others
+        .iter()
+        .filter(|errors| !errors.iter().any(names_another));
     let open: Vec<_> = open.copied().collect();
     if open.is_empty() { others } else { open }
+}
+
+fn names_another(error: &ValidationError<'static>) -> bool {
+    matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. })
 }
 
 fn type_due<'e>(error: &'e ValidationError<'static>) -> Option<&'e TypeKind> {

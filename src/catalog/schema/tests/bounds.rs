@@ -62,8 +62,8 @@ fn unusable_in_full(schema: &str) -> String {
 #[tokio::test]
 async fn a_tree_that_is_searched_again_at_each_level_is_given_up() {
     let schema = r##"{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"type":"integer"},
-        {"properties":{"x":{"$ref":"#/$defs/a"}},"required":["x"],"minProperties":1},
-        {"properties":{"x":{"$ref":"#/$defs/a"}},"required":["x"],"maxProperties":1}]}}}"##;
+        {"type":"object","properties":{"x":{"$ref":"#/$defs/a"}},"required":["x"],"minProperties":1},
+        {"type":"object","properties":{"x":{"$ref":"#/$defs/a"}},"required":["x"],"maxProperties":1}]}}}"##;
     assert!(fits(schema, &nested(60, "1")));
     assert!(!fits(schema, &nested(3, "true")));
     // To say what is wrong, each level is gone through twice.
@@ -146,7 +146,7 @@ fn patterns_that_go_back_are_bounded() {
     assert!(of("^(?!admin)[a-z]+$", "administrator").is_err());
     assert_eq!(of("^(a|b)\\\\1$", "aa"), Ok(()));
     assert!(of("^(a|b)\\\\1$", "ab").is_err());
-    let refusal = of("^(?=(a+)+\\\\1$)b", &"a".repeat(5000)).expect_err("no end");
+    let refusal = of("^(?:(?=a)a|a)*$", &format!("{}!", "a".repeat(50))).expect_err("no end");
     assert_eq!(refusal.code, Code::ArgumentsInvalid);
     let cut = "a".repeat(40);
     assert_eq!(
@@ -160,8 +160,8 @@ fn patterns_that_go_back_are_bounded() {
 
 #[tokio::test]
 async fn many_strings_for_a_pattern_that_goes_back_are_given_up() {
-    let schema = r#"{"properties":{"a":{"items":{"pattern":"^(?=(a+)+\\1$)b"}}}}"#;
-    let items = vec![format!("\"{}\"", "a".repeat(50)); 6000].join(",");
+    let schema = r#"{"properties":{"a":{"items":{"pattern":"^(?:(?=a)a|a)*$"}}}}"#;
+    let items = vec![format!("\"{}!\"", "a".repeat(50)); 6000].join(",");
     let refusal = check_all(schema, &format!(r#"{{"a":[{items}]}}"#)).await;
     let refusal = refusal.expect_err("too much");
     assert!(
@@ -234,13 +234,13 @@ async fn a_schema_of_5_mib_works() {
         "not on the runtime"
     );
     assert_eq!(check_all(&schema, r#"{"p7":"x"}"#).await, Ok(()));
-    let refusal = check_all(&schema, r#"{"p30000":"x"}"#)
+    let refusal = check_all(&schema, r#"{"P_0":"x"}"#)
         .await
         .expect_err("unknown");
     assert!(
         refusal
             .public
-            .contains("the member `p30000` (did you mean `p3000`?) is not known"),
+            .contains("the member `P_0` (did you mean `p0`?) is not known"),
         "{}",
         refusal.public
     );

@@ -32,7 +32,7 @@ const COMMON: &[Case<'_>] = &[
     ),
     (
         r#"{"type":["integer","null"]}"#,
-        &["1", "null", "-0"],
+        &["1", "null", "-1"],
         &["1.5", "true", r#""1""#],
     ),
     (
