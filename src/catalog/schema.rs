@@ -1,7 +1,8 @@
 //! Input schemas: whether the arguments of a call are what the pinned definition asks for (JSON Schema 2020-12 and older).
 //!
-//! A schema is compiled at the first call that needs it, from the document alone: nothing is ever fetched. One that cannot
-//! be used has its tool's calls refused; other tools run.
+//! A schema is compiled at the first call that needs it, from the document alone: nothing is ever fetched. Compiling may
+//! take long even where the text is short, so it happens off the runtime. A schema that cannot be used has its tool's calls
+//! refused; other tools run.
 
 mod aside;
 mod compiled;
@@ -24,11 +25,11 @@ use crate::{
     refusal::{Code, Refusal},
 };
 
-/// Bytes of schemas that are kept compiled, all together.
-const KEPT_BYTES: u64 = 16 << 20;
-/// What a compiled schema counts at least.
-const LEAST_BYTES: u32 = 2048;
-/// Longer schemas are compiled, and longer arguments checked, off the runtime.
+/// Memory for schemas that are kept compiled, all together, in bytes and roughly.
+const KEPT_BYTES: u64 = 64 << 20;
+/// What keeping that a schema cannot be used takes.
+const UNUSABLE_BYTES: u32 = 1024;
+/// Longer arguments are checked off the runtime, in bytes.
 const INLINE_BYTES: usize = 64 * 1024;
 /// The longest input schema that is used, in bytes.
 const MAX_BYTES: usize = 8 << 20;
@@ -83,14 +84,6 @@ impl Schema {
             input: OnceLock::new(),
         }
     }
-
-    fn is_unread(&self) -> bool {
-        self.input.get().is_none()
-    }
-
-    fn input(&self) -> &Input {
-        self.input.get_or_init(|| find(&self.definition))
-    }
 }
 
 impl PartialEq for Schema {
@@ -137,8 +130,8 @@ impl Default for Schemas {
         let kept = Cache::builder()
             .max_capacity(KEPT_BYTES)
             .weigher(|_, known: &Arc<Known>| match &**known {
-                Ok(compiled) => compiled.bytes().max(LEAST_BYTES),
-                Err(_) => LEAST_BYTES,
+                Ok(compiled) => compiled.weight(),
+                Err(_) => UNUSABLE_BYTES,
             })
             .build();
         Self {
@@ -160,24 +153,16 @@ pub struct Arguments<'a> {
 }
 
 impl Schemas {
-    /// Checks at once what is cheap to check: `None` where [`Schemas::check`] has to.
+    /// Checks at once what is cheap to check: small arguments against a schema that is compiled. `None` where
+    /// [`Schemas::check`] has to.
     pub fn check_now(&self, arguments: Arguments<'_>) -> Option<Result<(), Refusal>> {
-        if arguments.schema.is_unread() && arguments.schema.definition.len() > INLINE_BYTES {
-            return None;
-        }
-        let (text, digest) = match arguments.schema.text() {
-            Ok(Some(found)) => found,
+        let input = arguments.schema.input.get()?;
+        let values = arguments.text.unwrap_or("{}");
+        let known = match arguments.schema.text(input) {
+            Ok(Some((_, digest))) if values.len() <= INLINE_BYTES => self.kept.get(digest)?,
+            Ok(Some(_)) => return None,
             Ok(None) => return Some(Ok(())),
             Err(unusable) => return Some(Err(refused(&unusable, arguments.tool))),
-        };
-        let values = arguments.text.unwrap_or("{}");
-        if values.len() > INLINE_BYTES {
-            return None;
-        }
-        let known = match self.kept.get(digest) {
-            Some(known) => known,
-            None if text.len() > INLINE_BYTES => return None,
-            None => self.compile(text, digest),
         };
         match &*known {
             Err(unusable) => Some(Err(refused(unusable, arguments.tool))),
@@ -189,7 +174,7 @@ impl Schemas {
         }
     }
 
-    /// Checks off the runtime, a few at once, whatever it takes within the steps of a validation and until `deadline`.
+    /// Compiles, if need be, and checks off the runtime, a few at once, whatever it takes within the steps of a validation and until `deadline`.
     ///
     /// # Errors
     ///
@@ -219,7 +204,8 @@ impl Schemas {
     }
 
     fn check_all(&self, schema: &Schema, values: &str) -> Result<Verdict, Unusable> {
-        let Some((text, digest)) = schema.text()? else {
+        let input = schema.input.get_or_init(|| find(&schema.definition));
+        let Some((text, digest)) = schema.text(input)? else {
             return Ok(Verdict::Fits);
         };
         let known = self.kept.get(digest);
@@ -239,8 +225,8 @@ impl Schemas {
 
 impl Schema {
     /// The text and its digest; `None` where the tool has no schema.
-    fn text(&self) -> Result<Option<(&str, &[u8; 32])>, Unusable> {
-        match self.input() {
+    fn text<'s>(&'s self, input: &'s Input) -> Result<Option<(&'s str, &'s [u8; 32])>, Unusable> {
+        match input {
             Input::None => Ok(None),
             Input::Ambiguous => Err(Unusable::Ambiguous),
             Input::Text { start, end, .. } if end - start > MAX_BYTES => Err(Unusable::TooLong),

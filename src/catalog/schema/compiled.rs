@@ -17,11 +17,19 @@ use super::{
 /// Steps that a check may take on the runtime.
 const LITTLE: u32 = 20_000;
 /// Steps that a check may take at all.
-pub(super) const MUCH: u32 = 5_000_000;
+const MUCH: u32 = 5_000_000;
+/// Steps that it may take to say what is wrong, beside one for each byte of the arguments; errors take memory.
+const TELLING: u32 = 200_000;
+/// Steps that it may take to say what is wrong at all.
+const MUCH_TELLING: u32 = 1_000_000;
 /// How often an engine may go back in one string.
 const BACKTRACKS: usize = 10_000;
 /// What one string may cost where patterns need such an engine, in steps.
 const BACKTRACKING_STEPS: u32 = 1000;
+/// What a subschema takes once it is compiled, in bytes and roughly.
+const SUBSCHEMA_BYTES: usize = 1024;
+/// The same for a pattern.
+const PATTERN_WEIGHT: usize = 8 * 1024;
 /// Memory for the compiled patterns of one schema, in bytes.
 const PATTERN_BYTES: usize = 16 << 20;
 /// Memory for one compiled pattern, in bytes.
@@ -56,6 +64,7 @@ pub(super) struct Compiled {
     text: Box<str>,
     validator: Validator<Metered>,
     backtracks: bool,
+    weight: u32,
 }
 
 impl Compiled {
@@ -68,9 +77,11 @@ impl Compiled {
         // Some write it otherwise than the compiler knows it.
         keywords.remove("$schema");
         let Shape {
+            subschemas,
             patterns,
             backtracks,
         } = shape::examine(&schema)?;
+        let weight = 2 * text.len() + SUBSCHEMA_BYTES * subschemas + PATTERN_WEIGHT * patterns;
         let pattern_bytes = (PATTERN_BYTES / patterns.max(1)).min(MAX_PATTERN_BYTES);
         let options = jsonschema::options_for::<Metered>()
             .with_draft(dialect)
@@ -92,12 +103,13 @@ impl Compiled {
             text: text.into(),
             validator,
             backtracks,
+            weight: u32::try_from(weight).unwrap_or(u32::MAX),
         })
     }
 
-    /// The size of its text.
-    pub(super) fn bytes(&self) -> u32 {
-        u32::try_from(self.text.len()).unwrap_or(u32::MAX)
+    /// The memory that it takes, in bytes and roughly.
+    pub(super) fn weight(&self) -> u32 {
+        self.weight
     }
 
     /// Checks arguments, JSON text that was scanned strictly.
@@ -122,7 +134,10 @@ impl Compiled {
     }
 
     /// Says what is wrong with arguments that do not fit.
-    fn explain(&self, values: &Value, allowance: Allowance, effort: Effort) -> Verdict {
+    fn explain(&self, values: &Value, mut allowance: Allowance, effort: Effort) -> Verdict {
+        let bytes = u32::try_from(allowance.bytes).unwrap_or(u32::MAX);
+        let telling = TELLING.saturating_add(bytes).min(MUCH_TELLING);
+        allowance.steps = allowance.steps.min(telling);
         let explained = metered::run(values, allowance, |look| {
             let errors: Vec<ValidationError<'_>> = self.validator.iter_errors(look).collect();
             explain::text(&errors, values, &self.schema())

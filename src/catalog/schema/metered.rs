@@ -81,8 +81,11 @@ pub(super) fn run<T>(
         value: values,
         meter: Some(&meter),
     };
-    catch_unwind(AssertUnwindSafe(|| work(look)))
-        .map_err(|payload| *payload.downcast().unwrap_or(Box::new(Stopped::Panic)))
+    catch_unwind(AssertUnwindSafe(|| work(look))).map_err(|payload| {
+        payload
+            .downcast()
+            .map_or(Stopped::Panic, |stopped| *stopped)
+    })
 }
 
 impl Meter {

@@ -28,6 +28,8 @@ const MAX_UNFOLDED: u64 = 100_000;
 /// What has to be known of a schema to compile it and to run it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Shape {
+    /// Subschemas that it holds.
+    pub(super) subschemas: usize,
     /// Different patterns that it holds.
     pub(super) patterns: usize,
     /// Whether one of them may need an engine that backtracks.
@@ -87,6 +89,7 @@ pub(super) fn examine(schema: &Value) -> Result<Shape, Unusable> {
         graph.unfold(node, 0)?;
     }
     Ok(Shape {
+        subschemas: graph.nodes.len(),
         patterns: graph.patterns.len(),
         backtracks: graph.patterns.iter().any(|pattern| backtracks(pattern)),
     })

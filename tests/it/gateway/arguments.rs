@@ -107,7 +107,7 @@ async fn the_model_is_told_what_is_wrong_and_nothing_is_sent() {
         .find(|record| record["code"] == "catalog.arguments_invalid");
     let refused = refused.expect("a record");
     assert_eq!(refused["tool"], "send_mail");
-    assert_eq!(refused["args_bytes"], 2);
+    assert_eq!(refused["args"]["bytes"], 2);
     assert!(
         !serde_json::to_string(&records).unwrap().contains("ann\\\""),
         "no arguments"

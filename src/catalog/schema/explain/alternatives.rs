@@ -50,7 +50,7 @@ impl Explainer<'_> {
             let or = if at > 0 { ", or " } else { "" };
             // Which alternative it is, where that is what is wrong, says more than what is wrong in it.
             let telling = errors.iter().find(|error| names_another(error));
-            match telling.or(errors.first()) {
+            match telling.or_else(|| errors.first()) {
                 Some(one) => put(&mut out, format_args!("{or}[{}]", self.one(one))),
                 None => put(&mut out, format_args!("{or}[it cannot be told]")),
             }

@@ -96,7 +96,6 @@ async fn a_validation_that_spends_all_its_steps_is_refused() {
         refusal.public,
         "the input schema of `t` cannot be used: checking these arguments takes too many steps"
     );
-    assert!(60_000 * 300 > MUCH);
 }
 
 #[test]
@@ -228,11 +227,6 @@ async fn a_schema_of_5_mib_works() {
         .collect();
     let schema = json!({ "properties": properties, "additionalProperties": false }).to_string();
     assert!(schema.len() > 5 << 20, "{}", schema.len());
-    assert_eq!(
-        now(&Schemas::default(), &schema, Some("{}")),
-        None,
-        "not on the runtime"
-    );
     assert_eq!(check_all(&schema, r#"{"p7":"x"}"#).await, Ok(()));
     let refusal = check_all(&schema, r#"{"P_0":"x"}"#)
         .await

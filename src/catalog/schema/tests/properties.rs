@@ -128,8 +128,6 @@ proptest! {
     #[test]
     fn any_bytes_are_answered(schema in ".{0,40}", arguments in ".{0,40}") {
         now(&Schemas::default(), &schema, Some(&arguments));
-        let definition = Arc::new(Schema::of(schema.into()));
-        let arguments = Arguments { tool: "t", schema: &definition, text: Some(&arguments) };
-        Schemas::default().check_now(arguments);
+        now_of(&Schemas::default(), &Arc::new(Schema::of(schema.into())), Some(&arguments));
     }
 }
