@@ -8,14 +8,17 @@ pub mod capabilities;
 pub mod envelope;
 pub mod headers;
 mod input_required;
+pub mod items;
 mod methods;
 pub mod mirrors;
+pub mod pretty;
 mod rejection;
 pub mod reply;
 mod revision;
 pub mod scan;
 pub mod sse;
 pub mod tools;
+pub mod visible;
 
 pub use envelope::{Envelope, Id, Kind, Meta, Params};
 pub use input_required::{InputError, InputRequired, MAX_QUESTIONS, wanted_pages};

@@ -3,6 +3,7 @@
 mod folder;
 pub(super) mod guard;
 mod material;
+mod pins;
 
 use std::{
     cell::RefCell,
@@ -117,6 +118,9 @@ impl Loader {
         });
         let compiled = self.compile(&contents, settings.as_ref().ok(), &read);
         let policy = compiled.map_err(|more| faults.extend(more));
+        if let Ok(policy) = &policy {
+            faults.extend(pins::faults(policy));
+        }
         let references = references.into_inner();
         let digest = contents.digest(&references);
         faults.sort();

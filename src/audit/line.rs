@@ -13,7 +13,7 @@ use jiff::{Timestamp, fmt::temporal::DateTimePrinter};
 use uuid::{Uuid, fmt::Hyphenated};
 
 use super::record::{Record, RecordTarget};
-use crate::subject::Subject;
+use crate::{mcp::visible::invisible, subject::Subject};
 
 /// Most records are shorter.
 const TYPICAL: usize = 768;
@@ -299,20 +299,6 @@ fn escape(out: &mut Vec<u8>, character: char) {
     } else {
         out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
     }
-}
-
-/// Controls, format characters, fillers, tags, variation selectors and private use: nothing that a log viewer shows
-/// (Unicode categories Cc, Cf, Zl, Zp, Co, and the default ignorable code points).
-fn invisible(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
-            | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{e000}'..='\u{f8ff}' | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}'
-            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{10ffff}')
 }
 
 #[cfg(test)]

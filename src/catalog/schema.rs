@@ -10,11 +10,12 @@ mod explain;
 mod metered;
 mod shape;
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use moka::sync::Cache;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use aside::Aside;
@@ -39,8 +40,6 @@ const MAX_BYTES: usize = 8 << 20;
 enum Unusable {
     #[error("it is longer than {MAX_BYTES} bytes")]
     TooLong,
-    #[error("it stands twice in the tool's definition, or the definition cannot be read")]
-    Ambiguous,
     #[error("it cannot be read: {0}")]
     Unreadable(String),
     #[error("it is not an object")]
@@ -61,59 +60,39 @@ enum Unusable {
 #[derive(Debug)]
 pub struct Schema {
     definition: Arc<str>,
-    input: OnceLock<Input>,
-}
-
-#[derive(Clone, Debug)]
-enum Input {
-    /// The tool takes any object.
-    None,
-    Text {
-        start: usize,
-        end: usize,
-        digest: [u8; 32],
-    },
-    Ambiguous,
+    place: Option<Range<usize>>,
+    digest: OnceLock<[u8; 32]>,
 }
 
 impl Schema {
-    /// The schema of a tool's whole definition, JSON text; nothing is read before the first call.
-    pub fn of(definition: Arc<str>) -> Self {
+    /// The schema that stands at `place` of a tool's definition; a tool that has none takes any object.
+    pub fn of(definition: Arc<str>, place: Option<Range<usize>>) -> Self {
         Self {
             definition,
-            input: OnceLock::new(),
+            place,
+            digest: OnceLock::new(),
         }
+    }
+
+    /// Its JSON text.
+    pub fn text(&self) -> Option<&str> {
+        self.definition.get(self.place.clone()?)
+    }
+
+    /// What equal schemas have in common; found out once.
+    fn digest(&self) -> &[u8; 32] {
+        let text = || self.text().unwrap_or_default();
+        self.digest.get_or_init(|| Sha256::digest(text()).into())
     }
 }
 
 impl PartialEq for Schema {
     fn eq(&self, other: &Self) -> bool {
-        self.definition == other.definition
+        self.text() == other.text()
     }
 }
 
 impl Eq for Schema {}
-
-/// Finds `inputSchema` in a definition.
-fn find(definition: &str) -> Input {
-    #[derive(Deserialize)]
-    struct Definition<'a> {
-        #[serde(borrow, rename = "inputSchema")]
-        input: Option<&'a RawValue>,
-    }
-    let Ok(Definition { input }) = serde_json::from_str(definition) else {
-        return Input::Ambiguous;
-    };
-    let Some(text) = input.map(RawValue::get) else {
-        return Input::None;
-    };
-    let start = text.as_ptr().addr() - definition.as_ptr().addr();
-    Input::Text {
-        start,
-        end: start + text.len(),
-        digest: Sha256::digest(text).into(),
-    }
-}
 
 /// What is known of one schema once it was compiled.
 type Known = Result<Compiled, Unusable>;
@@ -156,14 +135,14 @@ impl Schemas {
     /// Checks at once what is cheap to check: small arguments against a schema that is compiled. `None` where
     /// [`Schemas::check`] has to.
     pub fn check_now(&self, arguments: Arguments<'_>) -> Option<Result<(), Refusal>> {
-        let input = arguments.schema.input.get()?;
+        if arguments.schema.text().is_none() {
+            return Some(Ok(()));
+        }
         let values = arguments.text.unwrap_or("{}");
-        let known = match arguments.schema.text(input) {
-            Ok(Some((_, digest))) if values.len() <= INLINE_BYTES => self.kept.get(digest)?,
-            Ok(Some(_)) => return None,
-            Ok(None) => return Some(Ok(())),
-            Err(unusable) => return Some(Err(refused(&unusable, arguments.tool))),
-        };
+        if values.len() > INLINE_BYTES {
+            return None;
+        }
+        let known = self.kept.get(arguments.schema.digest.get()?)?;
         match &*known {
             Err(unusable) => Some(Err(refused(unusable, arguments.tool))),
             Ok(compiled) => match compiled.check(values, Effort::Little) {
@@ -204,12 +183,11 @@ impl Schemas {
     }
 
     fn check_all(&self, schema: &Schema, values: &str) -> Result<Verdict, Unusable> {
-        let input = schema.input.get_or_init(|| find(&schema.definition));
-        let Some((text, digest)) = schema.text(input)? else {
+        let Some(text) = schema.text() else {
             return Ok(Verdict::Fits);
         };
-        let known = self.kept.get(digest);
-        let known = known.unwrap_or_else(|| self.compile(text, digest));
+        let known = self.kept.get(schema.digest());
+        let known = known.unwrap_or_else(|| self.compile(text, schema.digest()));
         match &*known {
             Ok(compiled) => Ok(compiled.check(values, Effort::Much)),
             Err(unusable) => Err(unusable.clone()),
@@ -220,20 +198,6 @@ impl Schemas {
         let known = Arc::new(Compiled::of(text));
         self.kept.insert(*digest, known.clone());
         known
-    }
-}
-
-impl Schema {
-    /// The text and its digest; `None` where the tool has no schema.
-    fn text<'s>(&'s self, input: &'s Input) -> Result<Option<(&'s str, &'s [u8; 32])>, Unusable> {
-        match input {
-            Input::None => Ok(None),
-            Input::Ambiguous => Err(Unusable::Ambiguous),
-            Input::Text { start, end, .. } if end - start > MAX_BYTES => Err(Unusable::TooLong),
-            Input::Text { start, end, digest } => {
-                Ok(Some((&self.definition[*start..*end], digest)))
-            }
-        }
     }
 }
 

@@ -50,6 +50,10 @@ fn a_fresh_start_is_local_and_on_loopback() {
         fresh.control_socket(),
         PathBuf::from("/home/me/.local/state/tollgate/control.sock")
     );
+    assert_eq!(
+        fresh.store,
+        PathBuf::from("/home/me/.local/state/tollgate/tollgate.db")
+    );
     assert_eq!(fresh, settings(""), "an empty file says no more than none");
 }
 
@@ -72,6 +76,8 @@ tls = { cert = "file:tls.crt", key = "credential:tls-key" }
 [identity]
 admins = { users = ["ann"], groups = ["ops"] }
 [identity.keys]
+[store]
+url = "sqlite:/srv/tollgate/pins.db"
 [audit]
 on_failure = "reads"
 arguments = "none"
@@ -95,6 +101,7 @@ servers = ["10.1.0.53:53"]
         Settings {
             public_url: Some("https://tollgate.example.com".into()),
             state_dir: "/var/lib/tollgate".into(),
+            store: "/srv/tollgate/pins.db".into(),
             listen: Listen {
                 agents: Some(Endpoint::Tcp(address("0.0.0.0:8700"))),
                 ops: Some(address("[::1]:9000")),
@@ -170,17 +177,13 @@ issuer = "x"
 [identity.mtls]
 [identity.keys]
 [store]
-url = "sqlite:x"
+url = "postgres://db.example/tollgate"
 [vault]
 [connect]
 [web]
 [audit]
 arguments = "redacted"
 group = "siem"
-[limits]
-running = 4
-waiting = 4
-turn_bytes = 1
 [egress.parent]
 url = "http://proxy.corp.example:3128"
 "#;
@@ -193,17 +196,66 @@ tollgate.toml:5:10: listen.egress: this key is not available in this version; us
 tollgate.toml:6:7: listen.web: this key is not available in this version; use \"\", or remove it
 tollgate.toml:7:1: identity.jwt: this key is not available in this version; remove it
 tollgate.toml:9:1: identity.mtls: this key is not available in this version; remove it
-tollgate.toml:11:1: store: this key is not available in this version; remove it
+tollgate.toml:12:7: store.url: PostgreSQL is not available in this version; use \"sqlite:PATH\", or remove the key
 tollgate.toml:13:1: vault: this key is not available in this version; remove it
 tollgate.toml:14:1: connect: this key is not available in this version; remove it
 tollgate.toml:15:1: web: this key is not available in this version; remove it
 tollgate.toml:17:13: audit.arguments: `redacted` is not available in this version; use `none`
 tollgate.toml:18:9: audit.group: this key is not available in this version; use \"\", or remove it
-tollgate.toml:20:11: limits.running: this key is not available in this version; remove it
-tollgate.toml:21:11: limits.waiting: this key is not available in this version; remove it
-tollgate.toml:22:14: limits.turn_bytes: this key is not available in this version; remove it
-tollgate.toml:23:2: egress: this key is not available in this version; remove it"
+tollgate.toml:19:2: egress: this key is not available in this version; remove it"
     );
+}
+
+#[test]
+fn bounds_of_calls_are_kept_within_bounds() {
+    let limits = |text: &str| settings(&format!("[limits]\n{text}")).limits;
+    let least = limits("running = 1\nwaiting = 0\nturn_bytes = 65536\n");
+    assert_eq!(
+        (least.running, least.waiting, least.turn_bytes),
+        (1, 0, 65_536)
+    );
+    let most = limits("running = 8\nwaiting = 8\nturn_bytes = 67108864\n");
+    assert_eq!(
+        (most.running, most.waiting, most.turn_bytes),
+        (8, 8, 67_108_864)
+    );
+    assert_eq!(
+        faults(
+            "[limits]\nrunning = 0\nwaiting = 9\nturn_bytes = 65535\nwaitin = 4\nturns = \"x\"\n"
+        ),
+        "\
+tollgate.toml:2:11: limits.running: found 0, expected 1 to 8
+tollgate.toml:3:11: limits.waiting: found 9, expected 0 to 8
+tollgate.toml:4:14: limits.turn_bytes: found 65535, expected 65536 to 67108864
+tollgate.toml:5:1: limits.waitin: unknown key; did you mean `waiting`?
+tollgate.toml:6:1: limits.turns: unknown key; expected one of `request_bytes`, `response_bytes`, `connect`, \
+`first_byte`, `idle`, `call`, `running`, `waiting`, `turn_bytes`"
+    );
+    assert_eq!(
+        faults("[limits]\nrunning = \"serial\"\n"),
+        "tollgate.toml:2:11: limits.running: found the string `serial`, expected an integer"
+    );
+}
+
+#[test]
+fn a_database_is_a_file_at_an_absolute_path() {
+    for path in ["tollgate.db", "", "/", "/var/lib/.."] {
+        let text = format!("state_dir = \"/x\"\n[store]\nurl = \"sqlite:{path}\"\n");
+        assert_eq!(
+            faults(&text),
+            "tollgate.toml:3:7: store.url: expected `sqlite:` and the absolute path of a file, such as \
+             \"sqlite:/var/lib/tollgate/tollgate.db\"; correct it",
+            "{path}"
+        );
+    }
+    assert_eq!(
+        faults("[store]\nurl = \"/var/lib/tollgate.db\"\npassword = \"file:x\"\n"),
+        "\
+tollgate.toml:2:7: store.url: expected `sqlite:` and the absolute path of a file, such as \"sqlite:/var/lib/tollgate/tollgate.db\"; correct it
+tollgate.toml:3:12: store.password: this key is not available in this version; remove it"
+    );
+    let elsewhere = settings("state_dir = \"/x\"\n[store]\n");
+    assert_eq!(elsewhere.store, PathBuf::from("/x/tollgate.db"));
 }
 
 #[test]
@@ -332,13 +384,23 @@ fn what_needs_a_restart_is_kept_and_named() {
     let running = settings("[listen]\nagents = \"127.0.0.1:1\"\n");
     let text = "state_dir = \"/x\"\npublic_url = \"http://a.example\"\n[listen]\nagents = \"127.0.0.1:2\"\n\
                 allowed_origins = [\"http://b.example\"]\n[audit]\non_failure = \"reads\"\n[identity.keys]\n\
-                [limits]\ncall = \"7s\"\n[dns]\nservers = [\"10.0.0.53\"]\n";
+                [limits]\ncall = \"7s\"\nrunning = 1\nwaiting = 2\nturn_bytes = 70000\n[dns]\nservers = [\"10.0.0.53\"]\n";
     let (taken, kept) = settings(text).taken_up_by(&running);
-    assert_eq!(kept, ["state_dir", "listen.agents", "identity", "audit"]);
+    assert_eq!(
+        kept,
+        ["state_dir", "store", "listen.agents", "identity", "audit"]
+    );
     assert_eq!(taken.listen.agents, running.listen.agents);
     assert_eq!(taken.identity.method, running.identity.method);
     assert_eq!(taken.state_dir, running.state_dir);
+    assert_eq!(taken.store, running.store);
     assert_eq!(taken.limits.call, Duration::from_secs(7));
+    let calls = (
+        taken.limits.running,
+        taken.limits.waiting,
+        taken.limits.turn_bytes,
+    );
+    assert_eq!(calls, (1, 2, 70_000));
     assert_eq!(taken.dns.servers, [address("10.0.0.53:53")]);
     assert_eq!(taken.public_url.as_deref(), Some("http://a.example"));
     assert_eq!(

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    AccessMode, CallLimits, ServerLimits, Snapshot, egress_file, grants,
+    AccessMode, CallLimits, Pin, ServerLimits, Snapshot, egress_file, grants,
     keys_file::{self, KeyEntry},
     server_file::{self, Draft},
     words::name_fault,
@@ -81,6 +81,7 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
 
     let grants = grants::resolve(&egress, &servers, inputs, &mut faults);
     check_tenants(&servers, &keys, inputs, &mut faults);
+    check_pins(&sorted, &servers, &mut faults);
     check_keys(&keys, inputs, &mut faults);
     let access_mode = access_mode(inputs.access_mode, &mut faults);
 
@@ -121,6 +122,8 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
 #[derive(Default)]
 struct Sorted<'a> {
     servers: BTreeMap<String, &'a File>,
+    /// Pins files by the name of their server.
+    pins: BTreeMap<&'a str, &'a File>,
     keys: Option<&'a File>,
     egress: Option<&'a File>,
 }
@@ -138,6 +141,10 @@ fn sort<'a>(files: &'a [File], faults: &mut Vec<Fault>) -> Sorted<'a> {
             }
             continue;
         }
+        if let Some(name) = pins_name(&file.path) {
+            sorted.pins.insert(name, file);
+            continue;
+        }
         match file.path.as_str() {
             "tollgate.toml" => {}
             "keys.toml" => sorted.keys = Some(file),
@@ -148,8 +155,8 @@ fn sort<'a>(files: &'a [File], faults: &mut Vec<Fault>) -> Sorted<'a> {
             )),
             _ => faults.push(Fault::whole(
                 &file.path,
-                "not a name that is read; expected tollgate.toml, keys.toml, egress.toml, servers/NAME.toml or \
-                 server.NAME.toml; rename it, or begin its name with `_` to leave it out",
+                "not a name that is read; expected tollgate.toml, keys.toml, egress.toml, servers/NAME.toml, \
+                 server.NAME.toml or pins/NAME.json; rename it, or begin its name with `_` to leave it out",
             )),
         }
     }
@@ -164,6 +171,34 @@ fn server_name(path: &str) -> Option<&str> {
         .strip_prefix("server.")
         .filter(|rest| !rest.contains('/'));
     nested.or(flat)?.strip_suffix(".toml")
+}
+
+fn pins_name(path: &str) -> Option<&str> {
+    path.strip_prefix("pins/")?.strip_suffix(".json")
+}
+
+/// Pins that nothing is held against would look like a review and be none.
+fn check_pins(
+    sorted: &Sorted<'_>,
+    servers: &BTreeMap<&str, Option<Draft>>,
+    faults: &mut Vec<Fault>,
+) {
+    for (name, file) in &sorted.pins {
+        match servers.get(name) {
+            None => faults.push(Fault::whole(
+                &file.path,
+                format!("there is no server `{name}`; add servers/{name}.toml, or remove the file"),
+            )),
+            Some(Some(draft)) if draft.server.pin == Pin::FirstUse => {
+                faults.push(draft.pin.fault(format!(
+                    "`{}` is not read, since the server's pins are in the store; set pin = \"file\", or remove the file",
+                    file.path
+                )));
+            }
+            // A file of the server that cannot be understood has faults of its own.
+            Some(_) => {}
+        }
+    }
 }
 
 /// Once there are two tenants, a server has to say whose it is.

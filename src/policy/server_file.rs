@@ -28,6 +28,8 @@ pub(super) struct Draft {
     pub(super) server: Server,
     /// Where the file begins, for faults of the whole.
     pub(super) place: Place,
+    /// Where `pin` stands, or would.
+    pub(super) pin: Place,
     /// Whether the file says whose the server is.
     pub(super) names_tenants: bool,
     /// Where `insecure_http = true` stands, if it does: it needs a private grant.
@@ -99,6 +101,7 @@ fn server(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Option<Draft> {
             limits,
         },
         place: root.place(),
+        pin: root.place_of("pin"),
         names_tenants,
         insecure,
     })

@@ -10,14 +10,18 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::guard;
-use crate::{policy, table::Fault};
+use crate::{catalog::pins_file, policy, table::Fault};
 
 /// Files in a policy folder at most.
 const MOST_FILES: usize = 1000;
-/// Bytes of one file at most.
-const LARGEST_FILE: u64 = 1 << 20;
-/// Bytes of all files together at most.
+/// Bytes of one file at most; a pins file holds a whole catalogue.
+const LARGEST_FILE: usize = 1 << 20;
+/// Bytes of all files together at most, those of pins left out.
 const LARGEST_FOLDER: usize = 16 << 20;
+/// Bytes of all pins files together at most.
+const LARGEST_PINS: usize = 128 << 20;
+/// The subfolder of pins files.
+const PINS: &str = "pins/";
 
 /// The folder's files at one moment, in order of their paths, and what is wrong with them as files.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -31,7 +35,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Reads `*.toml` in the folder and in its `servers`; names beginning with `_` or `.` are left out.
+    /// Reads `*.toml` in the folder and in its `servers`, and `pins/*.json`; names beginning with `_` or `.` are left out.
     pub fn read(folder: &Path) -> Self {
         let mut contents = Self::default();
         if !folder.is_dir() {
@@ -43,12 +47,13 @@ impl Contents {
         }
         contents.read_directory(folder, "");
         contents.files.sort_by(|a, b| a.path.cmp(&b.path));
-        let bytes = contents.bytes();
-        if contents.files.len() > MOST_FILES || bytes > LARGEST_FOLDER {
+        if contents.is_too_much() {
             let message = format!(
-                "holds at least {} files of {bytes} bytes, expected at most {MOST_FILES} files and {LARGEST_FOLDER} bytes; \
-                 remove what is not policy",
-                contents.files.len()
+                "holds at least {} files of {} bytes and {} bytes of pins, expected at most {MOST_FILES} files of \
+                 {LARGEST_FOLDER} bytes and {LARGEST_PINS} bytes of pins; remove what is not policy",
+                contents.files.len(),
+                contents.bytes(false),
+                contents.bytes(true)
             );
             contents
                 .faults
@@ -57,8 +62,19 @@ impl Contents {
         contents
     }
 
-    fn bytes(&self) -> usize {
-        self.files.iter().map(|file| file.text.len()).sum()
+    fn is_too_much(&self) -> bool {
+        self.files.len() > MOST_FILES
+            || self.bytes(false) > LARGEST_FOLDER
+            || self.bytes(true) > LARGEST_PINS
+    }
+
+    /// Bytes of the pins files, or of all others.
+    fn bytes(&self, pins: bool) -> usize {
+        let files = self.files.iter();
+        files
+            .filter(|file| file.path.starts_with(PINS) == pins)
+            .map(|file| file.text.len())
+            .sum()
     }
 
     fn read_directory(&mut self, folder: &Path, prefix: &str) {
@@ -86,9 +102,11 @@ impl Contents {
                 continue;
             }
             let path = format!("{prefix}{name}");
-            if path == "servers" {
-                self.read_directory(folder, "servers/");
-            } else if name.ends_with(".toml") {
+            let is_pins = prefix == PINS && name.ends_with(".json");
+            let is_folder = || folder.join(&path).is_dir();
+            if path == "servers" || path == "pins" && is_folder() {
+                self.read_directory(folder, &format!("{path}/"));
+            } else if name.ends_with(".toml") || is_pins {
                 self.read_file(folder, &path);
             } else {
                 self.faults.extend(overlooked(folder, &path));
@@ -98,7 +116,7 @@ impl Contents {
 
     fn read_file(&mut self, folder: &Path, path: &str) {
         // What is too much is not read at all.
-        if self.files.len() > MOST_FILES || self.bytes() > LARGEST_FOLDER {
+        if self.is_too_much() {
             return;
         }
         let real = folder.join(path);
@@ -108,7 +126,7 @@ impl Contents {
             self.faults.push(Fault::whole(path, why));
             return;
         }
-        let text = content(&real).and_then(|bytes| {
+        let text = content(&real, largest(path)).and_then(|bytes| {
             String::from_utf8(bytes).map_err(|_| "not UTF-8 text; save it as UTF-8".to_owned())
         });
         match text {
@@ -148,10 +166,19 @@ impl Contents {
 /// Reads one file, wherever it is, if nobody but this user and root could have written it.
 pub(super) fn read_one(folder: &Path, path: &Path) -> Result<Vec<u8>, String> {
     guard::check(folder, path)?;
-    content(path)
+    content(path, LARGEST_FILE)
 }
 
-fn content(path: &Path) -> Result<Vec<u8>, String> {
+/// Bytes that the file at this path within the folder may have.
+fn largest(path: &str) -> usize {
+    if path.starts_with(PINS) {
+        pins_file::LARGEST
+    } else {
+        LARGEST_FILE
+    }
+}
+
+fn content(path: &Path, largest: usize) -> Result<Vec<u8>, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     // A pipe would hang the reader as it is opened.
     if !fs::metadata(path).map_err(unreadable)?.is_file() {
@@ -159,12 +186,12 @@ fn content(path: &Path) -> Result<Vec<u8>, String> {
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
-    file.take(LARGEST_FILE + 1)
+    file.take(largest as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
-    if bytes.len() as u64 > LARGEST_FILE {
+    if bytes.len() > largest {
         return Err(format!(
-            "larger than {LARGEST_FILE} bytes; policy files are small, so this is none"
+            "larger than {largest} bytes; policy files are smaller, so this is none"
         ));
     }
     Ok(bytes)
@@ -173,11 +200,6 @@ fn content(path: &Path) -> Result<Vec<u8>, String> {
 /// A subfolder that looks like policy and is not read; one that holds other things (certificates) is nobody's mistake.
 fn overlooked(folder: &Path, path: &str) -> Option<Fault> {
     let names = names(&folder.join(path));
-    if path == "pins" {
-        let message =
-            "not available in this version; remove the folder, or begin its name with `_`";
-        return (!names.is_empty()).then(|| Fault::whole(path, message));
-    }
     let mut files = names.iter().filter(|name| name.ends_with(".toml"));
     let first = files.next()?;
     Some(Fault::whole(

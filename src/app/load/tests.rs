@@ -9,6 +9,7 @@ use super::{
     guard::{Facts, looseness},
     *,
 };
+use crate::policy::Pin;
 
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
@@ -72,14 +73,82 @@ fn subfolders_that_look_like_policy_are_not_overlooked() {
         ("server/docs.toml", SERVER),
         ("server/other.toml", SERVER),
         ("servers/old/x.toml", SERVER),
-        ("pins/a.json", "{}"),
+        ("pins/a.toml", SERVER),
     ]);
     assert_eq!(
         said(loader(folder.path()).load()),
         "\
-pins: not available in this version; remove the folder, or begin its name with `_`
+pins/a.toml: not a name that is read; expected tollgate.toml, keys.toml, egress.toml, servers/NAME.toml, server.NAME.toml or pins/NAME.json; rename it, or begin its name with `_` to leave it out
 server/docs.toml: in a folder that is not read; move it to servers/docs.toml if it describes a server, or begin the folder's name with `_` to leave it out
 servers/old/x.toml: in a folder that is not read; move it to servers/x.toml if it describes a server, or begin the folder's name with `_` to leave it out"
+    );
+}
+
+const PINNED: &str = "url = \"https://mcp.example.com/\"\npin = \"file\"\n";
+const PINS: &str = "{\n  \"server\": \"a\",\n  \"version\": 1,\n  \"items\": [\n    {\n      \"kind\": \"instructions\",\n      \
+     \"name\": \"\",\n      \"sha256\": \
+     \"b49177e05868b7af8e82a644c1ce20e521af46497adeaffe861d294d9b4bb75e\",\n      \"version\": 1,\n      \
+     \"definition\": \"hi\"\n    }\n  ]\n}\n";
+
+#[test]
+fn pins_files_are_read_for_servers_that_keep_pins_there() {
+    let folder = folder(&[
+        ("servers/a.toml", PINNED),
+        ("server.b.toml", PINNED),
+        ("pins/a.json", PINS),
+        ("pins/_b.json", "{"),
+        ("pins/README.md", "# pins"),
+    ]);
+    let loader = loader(folder.path());
+    let loaded = loader.load().expect("no faults");
+    assert_eq!(loaded.policy.servers["a"].pin, Pin::File(Some(PINS.into())));
+    assert_eq!(loaded.policy.servers["b"].pin, Pin::File(None));
+    let before = loader.digest(&[]);
+    write(folder.path(), "pins/a.json", &PINS.replace("1", "2"));
+    assert_ne!(loader.digest(&[]), before);
+}
+
+#[test]
+fn forged_and_idle_pins_files_are_faults() {
+    let folder = folder(&[
+        ("servers/a.toml", PINNED),
+        ("servers/b.toml", SERVER),
+        ("servers/d.toml", &format!("{SERVER}pin = \"first-use\"\n")),
+        ("pins/a.json", &PINS.replace("\"hi\"", "\"ho\"")),
+        ("pins/b.json", PINS),
+        ("pins/c.json", PINS),
+        ("pins/d.json", PINS),
+    ]);
+    assert_eq!(
+        said(loader(folder.path()).load()),
+        "\
+pins/c.json: there is no server `c`; add servers/c.toml, or remove the file
+servers/b.toml:1:1: pin: `pins/b.json` is not read, since the server's pins are in the store; set pin = \"file\", or remove the file
+servers/d.toml:2:7: pin: `pins/d.json` is not read, since the server's pins are in the store; set pin = \"file\", or remove the file"
+    );
+    for name in ["b", "c", "d"] {
+        fs::remove_file(folder.path().join(format!("pins/{name}.json"))).expect("removed");
+    }
+    assert_eq!(
+        said(loader(folder.path()).load()),
+        "\
+pins/a.json:10:21: items[0].definition: its digest is \
+b3f41b62fe343798c4786f1180ccf45e97dcdb68f2cc67b423c1f63fd35a6fd5, and `sha256` says \
+`b49177e05868b7af8e82a644c1ce20e521af46497adeaffe861d294d9b4bb75e`: one of them was changed by hand; restore the file \
+from version control, or remove it and write it with `tollgate pin`"
+    );
+}
+
+#[test]
+fn pins_files_may_be_as_large_as_catalogues() {
+    let folder = folder(&[("servers/a.toml", PINNED)]);
+    let padded = format!("{PINS}{}", " ".repeat((32 << 20) - PINS.len()));
+    write(folder.path(), "pins/a.json", &padded);
+    assert!(loader(folder.path()).load().is_ok());
+    write(folder.path(), "pins/a.json", &format!("{padded} "));
+    assert_eq!(
+        said(loader(folder.path()).load()),
+        "pins/a.json: larger than 33554432 bytes; policy files are smaller, so this is none"
     );
 }
 
@@ -200,7 +269,7 @@ fn sizes_and_kinds_of_files_are_bounded() {
     let folder = folder(&[("servers/a.toml", &"#".repeat((1 << 20) + 1))]);
     assert_eq!(
         said(loader(folder.path()).load()),
-        "servers/a.toml: larger than 1048576 bytes; policy files are small, so this is none"
+        "servers/a.toml: larger than 1048576 bytes; policy files are smaller, so this is none"
     );
     fs::remove_file(folder.path().join("servers/a.toml")).expect("removed");
     fs::create_dir(folder.path().join("keys.toml")).expect("made");

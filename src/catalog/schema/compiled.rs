@@ -8,7 +8,7 @@ use jsonschema::{
 use serde_json::Value;
 
 use super::{
-    Unusable,
+    MAX_BYTES, Unusable,
     explain::{self, shown},
     metered::{self, Allowance, Metered, Stopped},
     shape::{self, Shape},
@@ -70,6 +70,9 @@ pub(super) struct Compiled {
 impl Compiled {
     /// Compiles a schema, JSON text.
     pub(super) fn of(text: &str) -> Result<Self, Unusable> {
+        if text.len() > MAX_BYTES {
+            return Err(Unusable::TooLong);
+        }
         let mut schema: Value =
             serde_json::from_str(text).map_err(|error| Unusable::Unreadable(error.to_string()))?;
         let keywords = schema.as_object_mut().ok_or(Unusable::NotAnObject)?;

@@ -6,28 +6,23 @@ mod bounds;
 mod dialects;
 mod properties;
 
-/// What a call with these arguments is answered without a thread of its own, once the schema is compiled.
-fn now(schemas: &Schemas, schema: &str, arguments: Option<&str>) -> Option<Result<(), Refusal>> {
-    let definition = format!(r#"{{"name":"t","inputSchema":{schema}}}"#);
-    now_of(schemas, &Arc::new(Schema::of(definition.into())), arguments)
+/// A tool's schema.
+fn schema_of(text: &str) -> Arc<Schema> {
+    Arc::new(Schema::of(text.into(), Some(0..text.len())))
 }
 
-fn now_of(
-    schemas: &Schemas,
-    schema: &Arc<Schema>,
-    arguments: Option<&str>,
-) -> Option<Result<(), Refusal>> {
-    let arguments = Arguments {
+/// What a call with these arguments is answered without a thread of its own, once the schema is compiled.
+fn now(schemas: &Schemas, schema: &str, arguments: Option<&str>) -> Option<Result<(), Refusal>> {
+    let text = schema;
+    let schema = schema_of(text);
+    let call = Arguments {
         tool: "t",
-        schema,
+        schema: &schema,
         text: arguments,
     };
-    assert_eq!(schemas.check_now(arguments), None, "it is not compiled");
-    let input = schema.input.get_or_init(|| find(&schema.definition));
-    if let Ok(Some((text, digest))) = schema.text(input) {
-        schemas.compile(text, digest);
-    }
-    schemas.check_now(arguments)
+    assert_eq!(schemas.check_now(call), None, "it is not compiled");
+    schemas.compile(text, schema.digest());
+    schemas.check_now(call)
 }
 
 fn check(schema: &str, arguments: &str) -> Result<(), Refusal> {
@@ -37,10 +32,9 @@ fn check(schema: &str, arguments: &str) -> Result<(), Refusal> {
 
 /// Checks with all the effort there is.
 async fn check_all(schema: &str, arguments: &str) -> Result<(), Refusal> {
-    let definition = format!(r#"{{"name":"t","inputSchema":{schema}}}"#);
     let arguments = Arguments {
         tool: "t",
-        schema: &Arc::new(Schema::of(definition.into())),
+        schema: &schema_of(schema),
         text: Some(arguments),
     };
     let deadline = Deadline::after(Duration::from_secs(100));
@@ -79,9 +73,14 @@ fn a_refusal_names_the_tool_and_the_next_step() {
 
 #[test]
 fn a_tool_without_a_schema_takes_any_object() {
+    let schema = Arc::new(Schema::of(r#"{"name":"t"}"#.into(), None));
     for text in [None, Some("{}"), Some(r#"{"a":{"b":[1]}}"#)] {
-        let schema = Arc::new(Schema::of(r#"{"name":"t"}"#.into()));
-        assert_eq!(now_of(&Schemas::default(), &schema, text), Some(Ok(())));
+        let arguments = Arguments {
+            tool: "t",
+            schema: &schema,
+            text,
+        };
+        assert_eq!(Schemas::default().check_now(arguments), Some(Ok(())));
     }
     assert_eq!(check("{}", r#"{"a":1}"#), Ok(()));
 }
@@ -98,10 +97,11 @@ fn missing_arguments_are_an_empty_object() {
 #[test]
 fn equal_schemas_are_compiled_once_and_a_bounded_number_is_kept() {
     let schemas = Schemas::default();
-    let small = r#"{"name":"a","inputSchema":{"type":"object"}}"#;
     now(&schemas, r#"{"type":"object"}"#, None);
-    let other = Arc::new(Schema::of(small.into()));
-    other.input.get_or_init(|| find(small));
+    let definition = r#"{"inputSchema":{"type":"object"},"name":"a"}"#;
+    let other = Arc::new(Schema::of(definition.into(), Some(15..32)));
+    assert_eq!(other.text(), Some(r#"{"type":"object"}"#));
+    other.digest();
     let arguments = Arguments {
         tool: "a",
         schema: &other,
@@ -117,8 +117,7 @@ fn equal_schemas_are_compiled_once_and_a_bounded_number_is_kept() {
     let long = "d".repeat(1 << 20);
     for n in 0..50 {
         let schema = format!(r#"{{"title":"{n}","description":"{long}"}}"#);
-        let input = Arc::new(Schema::of(schema.as_str().into()));
-        schemas.compile(&schema, &Sha256::digest(&*input.definition).into());
+        schemas.compile(&schema, schema_of(&schema).digest());
     }
     schemas.kept.run_pending_tasks();
     assert!(schemas.kept.weighted_size() <= KEPT_BYTES);
@@ -154,9 +153,6 @@ fn a_schema_that_cannot_be_used_says_why() {
     for (schema, expected) in cases {
         assert_eq!(unusable(schema), expected, "{schema}");
     }
-    let twice = Arc::new(Schema::of(r#"{"inputSchema":{},"inputSchema":{}}"#.into()));
-    let refused = now_of(&Schemas::default(), &twice, None).expect("cheap");
-    assert_eq!(refused.expect_err("ambiguous").code, Code::SchemaUnusable);
 }
 
 #[test]
@@ -234,10 +230,9 @@ fn six_fields() {
         "since":{"type":["string","null"],"pattern":"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}}}"#;
     let arguments = r#"{"path":"/srv/reports","mode":"read","limit":50,"recursive":true,
         "tags":["a","b"],"since":"2026-11-30"}"#;
-    let definition = format!(r#"{{"name":"t","inputSchema":{schema}}}"#);
-    let (schemas, schema) = (Schemas::default(), Schema::of(definition.into()));
-    let schema = Arc::new(schema);
-    assert_eq!(now_of(&schemas, &schema, Some(arguments)), Some(Ok(())));
+    let (schemas, text) = (Schemas::default(), schema);
+    let schema = schema_of(text);
+    schemas.compile(text, schema.digest());
     let call = Arguments {
         tool: "t",
         schema: &schema,

@@ -100,7 +100,7 @@ keys.toml:2:10: key[0].sha256: expected 64 hexadecimal digits, the SHA-256 of a 
 keys.toml:3:9: key[0].agent: expected 1 to 128 visible characters, without spaces at the ends; correct the name
 keys.toml:4:11: key[0].scopes[0]: the scope `decide` is not available in this version; remove it
 keys.toml:4:21: key[0].scopes[1]: found `all`, expected `call` or `act-for`; correct the scope
-notes.toml: not a name that is read; expected tollgate.toml, keys.toml, egress.toml, servers/NAME.toml or server.NAME.toml; rename it, or begin its name with `_` to leave it out
+notes.toml: not a name that is read; expected tollgate.toml, keys.toml, egress.toml, servers/NAME.toml, server.NAME.toml or pins/NAME.json; rename it, or begin its name with `_` to leave it out
 servers/Big.toml: `Big` cannot be a server's name; use 1 to 32 of `a-z`, `0-9` and `-`, beginning with a letter or digit
 servers/a.toml:1:1: `url` is missing; add it
 servers/a.toml:3:11: limits.timeout: found 121s, expected 1ms to 2m

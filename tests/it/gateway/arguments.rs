@@ -167,16 +167,12 @@ async fn nothing_that_a_schema_refers_to_is_fetched() {
     let listed: Vec<&str> = listed.iter().map(String::as_str).chain([WEATHER]).collect();
     let (tools, gate) = before(lists(&listed), "").await;
     for agent in Agent::both("s", &gate).await {
-        for at in 0..schemas.len() {
+        for (at, schema) in schemas.iter().enumerate() {
             let reply = gate
                 .send(call(&agent, &format!("get_{at}"), r#"{"a":1}"#))
                 .await;
-            assert_eq!(
-                agent.refusal(&reply),
-                "catalog.schema_unusable",
-                "{}",
-                schemas[at]
-            );
+            let code = agent.refusal(&reply);
+            assert_eq!(code, "catalog.schema_unusable", "{schema}");
         }
     }
     assert_eq!((calls(&tools), canary.connections()), (0, 0));

@@ -1,10 +1,9 @@
 //! `servers/NAME.toml`.
 
 use super::*;
-use crate::policy::ReadOnly;
 use crate::{
     address::Scheme,
-    policy::{Access, Approval, Era, Pattern, Relay},
+    policy::{Access, Approval, Era, Mark, Pattern, Pin, ReadOnly, Relay},
 };
 
 #[test]
@@ -19,6 +18,8 @@ read_only = ["get_*", "search"]
 era = "legacy"
 trace = false
 builtin = false
+pin = "file"
+mark = "text"
 [auth]
 mode = "none"
 [relay]
@@ -31,6 +32,8 @@ connect = "2s"
 first_byte = "10s"
 idle = "20s"
 response_bytes = 65536
+result_bytes = 1024
+concurrency = 1
 [tools.delete]
 approval = "always-ask"
 [tools."odd name"]
@@ -53,6 +56,9 @@ approval = "ask"
         ReadOnly::Patterns(vec![Pattern::new("get_*"), Pattern::new("search")])
     );
     assert_eq!(server.era, Era::Legacy);
+    assert_eq!(server.pin, Pin::File(None));
+    assert_eq!(server.mark, Mark::Text);
+    assert!(!server.builtin);
     let relay = Relay {
         elicitation: false,
         sampling: true,
@@ -67,8 +73,8 @@ approval = "ask"
             first_byte: Duration::from_secs(10),
             idle: Duration::from_secs(20),
             response_bytes: 65536,
-            result_bytes: 64 << 10,
-            concurrency: 16,
+            result_bytes: 1024,
+            concurrency: 1,
         }
     );
     assert_eq!(server.tools["delete"].approval, Some(Approval::AlwaysAsk));
@@ -89,6 +95,44 @@ fn the_defaults_of_a_server_are_the_narrow_ones() {
     assert!(server.relay.elicitation && !server.relay.sampling && !server.relay.roots);
     assert!(server.read_only == ReadOnly::default() && server.tools.is_empty());
     assert_eq!(server.trust.digest, [0; 32]);
+    assert_eq!((&server.pin, server.mark), (&Pin::FirstUse, Mark::Meta));
+    assert!(server.builtin);
+}
+
+#[test]
+fn hints_count_where_the_file_says_so() {
+    let text = "url = \"https://mcp.example.com/\"\nread_only = \"hints\"\n";
+    let policy = policy(&[("servers/a.toml", text)]);
+    assert_eq!(policy.servers["a"].read_only, ReadOnly::Hints);
+}
+
+#[test]
+fn pins_marks_and_bounds_are_named_right_and_kept_within_bounds() {
+    let text = r#"
+url = "https://mcp.example.com/"
+read_only = "hint"
+pin = "frist-use"
+mark = 1
+builtin = "no"
+[limits]
+result_bytes = 1023
+concurrency = 0
+concurency = 4
+"#;
+    assert_eq!(
+        faults(&[("servers/a.toml", text)]),
+        "\
+servers/a.toml:3:13: read_only: found the string `hint`, expected \"hints\" or a list of patterns, like [\"get_*\"]
+servers/a.toml:4:7: pin: found `frist-use`, expected one of `first-use`, `file`; did you mean `first-use`?
+servers/a.toml:5:8: mark: found the integer 1, expected a string
+servers/a.toml:6:11: builtin: found the string `no`, expected `true` or `false`
+servers/a.toml:8:16: limits.result_bytes: found 1023, expected 1024 to 4194304
+servers/a.toml:9:15: limits.concurrency: found 0, expected 1 to 1024
+servers/a.toml:10:1: limits.concurency: unknown key; did you mean `concurrency`?"
+    );
+    let most = "url = \"https://mcp.example.com/\"\n[limits]\nresult_bytes = 4194304\nconcurrency = 1024\n";
+    let limits = policy(&[("servers/a.toml", most)]).servers["a"].limits;
+    assert_eq!((limits.result_bytes, limits.concurrency), (4 << 20, 1024));
 }
 
 #[test]
@@ -99,17 +143,10 @@ url = "https://api.example.com/"
 spec = "https://api.example.com/openapi.json"
 access = "grants"
 grants = { users = [] }
-read_only = "hints"
-pin = "first-use"
-mark = "meta"
 trace = true
-builtin = true
 [auth]
 mode = "oauth"
 scopes = ["read"]
-[limits]
-result_bytes = 65536
-concurrency = 16
 "#;
     assert_eq!(
         faults(&[("servers/a.toml", text)]),
@@ -118,15 +155,9 @@ servers/a.toml:2:8: kind: `openapi` is not available in this version; use `mcp`
 servers/a.toml:4:8: spec: this key is not available in this version; remove it
 servers/a.toml:5:10: access: `grants` is not available in this version; use `admins`, `everyone`
 servers/a.toml:6:10: grants: this key is not available in this version; remove it
-servers/a.toml:7:13: read_only: `hints` is not available in this version; use a list of patterns, like [\"get_*\"]
-servers/a.toml:8:7: pin: this key is not available in this version; remove it
-servers/a.toml:9:8: mark: this key is not available in this version; remove it
-servers/a.toml:10:9: trace: `true` is not available in this version; use `false`, or remove the key
-servers/a.toml:11:11: builtin: `true` is not available in this version; use `false`, or remove the key
-servers/a.toml:13:8: auth.mode: `oauth` is not available in this version; use `none`
-servers/a.toml:14:10: auth.scopes: this key is not available in this version; remove it
-servers/a.toml:16:16: limits.result_bytes: this key is not available in this version; remove it
-servers/a.toml:17:15: limits.concurrency: this key is not available in this version; remove it"
+servers/a.toml:7:9: trace: `true` is not available in this version; use `false`, or remove the key
+servers/a.toml:9:8: auth.mode: `oauth` is not available in this version; use `none`
+servers/a.toml:10:10: auth.scopes: this key is not available in this version; remove it"
     );
 }
 
@@ -137,7 +168,7 @@ fn no_remedy_names_what_this_version_lacks() {
         faults(&[("servers/a.toml", text)]),
         "\
 servers/a.toml:2:8: kind: found `stdio`, expected `mcp`
-servers/a.toml:3:13: read_only: found the string `get_*`, expected a list of patterns, like [\"get_*\"]
+servers/a.toml:3:13: read_only: found the string `get_*`, expected \"hints\" or a list of patterns, like [\"get_*\"]
 servers/a.toml:5:1: auth.zzzzzz: unknown key; expected `mode`"
     );
 }
