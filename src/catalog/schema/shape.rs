@@ -295,15 +295,13 @@ impl<'s> Graph<'s> {
     /// How many subschemas apply to the value that this one applies to, and how deep they go. A circle is followed once:
     /// the validator looks at the value each time it comes round.
     fn unfold(&mut self, index: usize, depth: usize) -> Result<(u64, usize), Unusable> {
+        let too_deep = Unusable::Bound("subschemas inside one another", MAX_HEIGHT);
         match self.nodes[index].unfolded {
             Unfolded::Now => return Ok((0, 0)),
-            Unfolded::Done { count, height } if depth + height <= MAX_HEIGHT => {
-                return Ok((count, height));
-            }
-            _ if depth == MAX_HEIGHT => {
-                return Err(Unusable::Bound("subschemas inside one another", MAX_HEIGHT));
-            }
-            _ => {}
+            Unfolded::Done { height, .. } if depth + height > MAX_HEIGHT => return Err(too_deep),
+            Unfolded::Done { count, height } => return Ok((count, height)),
+            Unfolded::No if depth == MAX_HEIGHT => return Err(too_deep),
+            Unfolded::No => {}
         }
         self.nodes[index].unfolded = Unfolded::Now;
         let (mut count, mut height) = (1, 0);
