@@ -3,6 +3,7 @@
 //! Never: authenticates, opens a socket, or lets a reply go whose record is not kept.
 //! Fails as: [`crate::refusal::Refusal`], answered in the caller's own era.
 
+mod arguments;
 mod asked;
 mod asker;
 mod builtin;

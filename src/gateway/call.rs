@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, pin::pin, sync::Arc};
 
-use super::{Ask, Asked, Entry, Finding, Gateway, builtin, mirrored, pinning, rounds};
+use super::{Ask, Asked, Entry, Finding, Gateway, arguments, builtin, mirrored, pinning, rounds};
 use crate::{
     approval,
     catalog::{Found, PinnedTool},
@@ -34,6 +34,7 @@ pub(super) async fn call(
     gateway.shared.journal.admit_read()?;
     let tool = known_tool(gateway, asked, permit, entry, &name, deadline).await?;
     mirrored::check(asked, &tool)?;
+    arguments::check(gateway, asked, &tool, deadline).await?;
     let round = rounds::resume(gateway, asked, permit)?;
     let consent = approval::consent(permit, &tool)?;
     // What is refused here has no intent.
