@@ -66,7 +66,7 @@ impl Courier {
     pub(super) fn carry(&self, item: Item, out: &mut BytesMut) {
         match item {
             Item::Notification { news, text } => self.tell(news, text, out),
-            Item::Progress(events) => out.extend_from_slice(&events),
+            Item::Progress(events) => results::run(&self.permit, &events, out),
             Item::Request(asking) => self.ask(&asking, out),
             Item::Answer(_) => {}
         }

@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use super::{Entry, Gateway, asker::Asker, asker::malformed, builtin};
 use crate::{
     budget::{self, Form, Origin, Terms, Why, hidden, meta},
-    mcp::Method,
+    mcp::{Method, sse},
     policy::{Mark, Permit},
     refusal::Refusal,
     upstream::{Edit, Message, ResultKind},
@@ -78,6 +78,23 @@ pub(super) fn said(permit: &Permit, text: Bytes) -> Option<Bytes> {
         Err(_too_long) => {
             tracing::info!(server = %server.name, bytes = text.len(), "a message is too long and was left out");
             None
+        }
+    }
+}
+
+/// A run of notices, encoded as ours are: all of it as it came where nothing in it has to change.
+pub(super) fn run(permit: &Permit, events: &[u8], out: &mut BytesMut) {
+    let max = permit.server().limits.result_bytes;
+    // Each was read as JSON, which is UTF-8.
+    let text = std::str::from_utf8(events).unwrap_or_default();
+    if events.len() <= max && hidden::find(text, 0).is_none() {
+        out.extend_from_slice(events);
+        return;
+    }
+    let notices = text.split_terminator("\n\n");
+    for (_, data) in notices.filter_map(|event| event.split_once("data: ")) {
+        if let Some(said) = said(permit, Bytes::copy_from_slice(data.as_bytes())) {
+            sse::encode(out, &[&said]);
         }
     }
 }
