@@ -1,131 +1,63 @@
-//! Owns: which tools a server is known to offer: those of the list that this process last read.
+//! Owns: what was reviewed of each server, what of that each view of it is known to be shown, and what is not offered.
 //! Imports: layers 0–1.
-//! Never: contacts a server; `gateway` reads lists and teaches them here.
+//! Never: contacts a server; `gateway` reads lists and shows them here. Never offers what is not pinned.
 //! Fails as: [`Error`].
 
+mod blocked;
+mod book;
+mod control;
+mod diff;
+mod error;
+mod known;
 mod ledger;
 mod pinned;
 pub mod pins_file;
+mod shown;
+mod suspicion;
+mod tool;
+mod view;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::Arc;
 
+pub use blocked::{Block, Reason};
+pub use book::{Book, Judged, Report, Taken, Turn};
+pub use control::{Accept, Overview};
 use dashmap::DashMap;
+pub use diff::{Change, diff};
+pub use error::Error;
+use known::Known;
 pub use ledger::{Ledger, LedgerError, ServerKey};
-pub use pinned::{By, Item, ItemKind, MAX_VARIANTS, MAX_VIEWS, Pinned};
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::Instant,
-};
+pub use pinned::{By, Item, ItemKind, MAX_BYTES, MAX_ITEMS, MAX_VARIANTS, MAX_VIEWS, Pinned};
+pub use shown::Shown;
+pub use suspicion::{Others, Suspicion, suspicions};
+pub use tool::PinnedTool;
+pub use view::View;
 
 use crate::{
-    mcp::{Era, mirrors::Mirrors, tools},
-    policy::{Endpoint, Permit, Server},
-    refusal::{Code, Refusal},
+    mcp::Era,
+    policy::{Permit, Server},
 };
 
-/// Tools of one server at most.
+/// Tools of one list at most.
 pub const MAX_TOOLS: usize = 16_384;
 
-/// A call for an unknown name reads the whole list again, at most this often a server.
-const REREAD_AFTER: Duration = Duration::from_secs(1);
-
-/// Proof that a server is known to offer a tool. Made only here; demanded by `upstream`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PinnedTool {
-    tool: Arc<Tool>,
-}
-
-impl PinnedTool {
-    /// The tool's name, as the server spells it.
-    pub fn name(&self) -> &str {
-        &self.tool.name
-    }
-
-    /// The same, to keep.
-    pub fn shared_name(&self) -> Arc<str> {
-        self.tool.name.clone()
-    }
-
-    /// Whether its definition says `readOnlyHint`: worth something only where the operator accepts hints.
-    pub fn read_only_hint(&self) -> bool {
-        false
-    }
-
-    /// The arguments that modern callers mirror in headers.
-    pub fn mirrors(&self) -> &Mirrors {
-        &self.tool.mirrors
-    }
-}
-
-/// What is known of a tool that callers of the older protocol, or of both, can use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tool {
-    name: Arc<str>,
-    mirrors: Mirrors,
-    /// Whether modern callers can use it too.
-    modern: bool,
-}
-
-impl Tool {
-    /// What is worth knowing of it; `None` where nobody can use it.
-    pub fn of(listed: &tools::Tool<'_>) -> Option<Self> {
-        (listed.unfit(Era::Legacy).is_none()).then(|| Self {
-            name: Arc::from(&*listed.name),
-            mirrors: listed.mirrors.clone().unwrap_or_default(),
-            modern: listed.unfit(Era::Modern).is_none(),
-        })
-    }
-
-    fn serves(&self, era: Era) -> bool {
-        era == Era::Legacy || self.modern
-    }
-}
-
-/// What cannot be known of a server's tools.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// The list grew past [`MAX_TOOLS`].
-    #[error("server `{0}` offers more than {MAX_TOOLS} tools")]
-    TooLarge(Arc<str>),
-}
-
-impl Error {
-    /// The code of the refusal.
-    pub fn code(&self) -> Code {
-        match self {
-            Self::TooLarge(_) => Code::CatalogTooLarge,
-        }
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self::new(error.code(), error.to_string())
-    }
-}
-
-/// The tools of every server, shared by all workers. Bounded by the servers that policy names, and [`MAX_TOOLS`] each.
-#[derive(Debug, Default)]
+/// What is known of every server, shared by all workers. Bounded by the servers that policy names, and for each by
+/// [`MAX_ITEMS`] and [`MAX_BYTES`].
+#[derive(Debug)]
 pub struct Catalog {
     servers: DashMap<Arc<str>, Arc<Known>>,
-    ledger: Option<Arc<dyn Ledger>>,
+    ledger: Arc<dyn Ledger>,
 }
 
-#[derive(Debug)]
-struct Known {
-    endpoint: Endpoint,
-    tools: Mutex<Tools>,
-    reading: Arc<Semaphore>,
-}
-
-#[derive(Debug, Default)]
-struct Tools {
-    by_name: HashMap<Arc<str>, Arc<Tool>>,
-    read: Option<Instant>,
+/// What a tool that is called is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The view was shown it as it is pinned.
+    Tool(PinnedTool),
+    /// The view was shown it, and it is not offered.
+    Blocked(Reason),
+    /// The view was not shown it, or the server has said since that its tools changed.
+    Unknown,
 }
 
 impl Catalog {
@@ -133,58 +65,52 @@ impl Catalog {
     pub fn new(ledger: Arc<dyn Ledger>) -> Self {
         Self {
             servers: DashMap::new(),
-            ledger: Some(ledger),
+            ledger,
         }
     }
 
-    /// Where pins are kept.
-    pub fn ledger(&self) -> Option<&Arc<dyn Ledger>> {
-        self.ledger.as_ref()
+    /// The tool of this name, as `view` was shown it last and callers of `era` can use it; nothing is known once the
+    /// server has said that its tools changed.
+    pub fn find(&self, permit: &Permit, view: View, era: Era, name: &str) -> Found {
+        let known = self.known(permit.server());
+        let state = known.state();
+        match state.seen(view) {
+            Some(seen) if !seen.is_stale(state.changes) => seen.found(era, name),
+            _ => Found::Unknown,
+        }
     }
 
-    /// The tool of this name, if the last list had it and callers of `era` can use it.
-    pub fn pin(&self, permit: &Permit, era: Era, name: &str) -> Option<PinnedTool> {
+    /// The same of the list that was read last, whatever the server has said since.
+    pub fn find_read(&self, permit: &Permit, view: View, era: Era, name: &str) -> Found {
         let known = self.known(permit.server());
-        let tools = known.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let tool = tools.by_name.get(name).filter(|tool| tool.serves(era))?;
-        Some(PinnedTool { tool: tool.clone() })
+        let state = known.state();
+        let seen = state.seen(view);
+        seen.map_or(Found::Unknown, |seen| seen.found(era, name))
     }
 
-    /// Takes over what one page says that a caller asked for. Once there are [`MAX_TOOLS`], many of them from lists of
-    /// long ago, none are added: a call for one that is missing has the whole list read, which replaces them all.
-    pub fn learn(&self, permit: &Permit, page: &[tools::Tool<'_>]) {
-        let known = self.known(permit.server());
-        let mut tools = known.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let tools = &mut tools.by_name;
-        for listed in page {
-            let name = &*listed.name;
-            match (Tool::of(listed), tools.get(name)) {
-                (None, _) => drop(tools.remove(name)),
-                (Some(tool), Some(known)) if **known == tool => {}
-                (Some(_), None) if tools.len() == MAX_TOOLS => {}
-                (Some(tool), _) => drop(tools.insert(tool.name.clone(), Arc::new(tool))),
+    /// What is pinned of a server, read from where it is kept if it was not read yet.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or is not as this gateway wrote it: then nothing of the server is offered.
+    pub async fn open(&self, server: &Server) -> Result<Book, Error> {
+        Book::open(self.known(server), self.ledger.clone()).await
+    }
+
+    /// Takes down that a server says its tools changed: what was seen of them is worth nothing any more.
+    pub fn changed(&self, server: &Server) {
+        self.known(server).state().changes += 1;
+    }
+
+    /// The names of the tools of all servers but `server`, as far as this process knows what is pinned of them.
+    pub fn others(&self, server: &str) -> Others {
+        let mut others = Others::default();
+        for known in self.servers.iter().filter(|known| *known.name != *server) {
+            if let Some(pinned) = known.state().pinned() {
+                others.add(&known.name, pinned.items.iter());
             }
         }
-    }
-
-    /// Waits for the turn to read the whole list. `None` where it was read while waiting, or a moment ago:
-    /// the caller then looks again at what is known.
-    pub async fn turn(&self, permit: &Permit) -> Option<Turn> {
-        let known = self.known(permit.server());
-        let place = known.reading.clone().acquire_owned().await.ok()?;
-        let read = known
-            .tools
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .read;
-        match read {
-            Some(read) if read.elapsed() < REREAD_AFTER => None,
-            _ => Some(Turn {
-                known,
-                server: permit.server().name.clone(),
-                _place: place,
-            }),
-        }
+        others
     }
 
     /// Forgets servers that policy no longer names.
@@ -198,11 +124,7 @@ impl Catalog {
         {
             return known.clone();
         }
-        let fresh = Arc::new(Known {
-            endpoint: server.endpoint.clone(),
-            tools: Mutex::default(),
-            reading: Arc::new(Semaphore::new(1)),
-        });
+        let fresh = Arc::new(Known::new(server));
         let mut entry = self
             .servers
             .entry(server.name.clone())
@@ -211,45 +133,6 @@ impl Catalog {
             *entry = fresh;
         }
         entry.clone()
-    }
-}
-
-impl Known {
-    /// A server that was moved to another address is another server.
-    fn is_of(&self, server: &Server) -> bool {
-        self.endpoint == server.endpoint
-    }
-}
-
-/// The exclusive right to read a server's whole list.
-#[derive(Debug)]
-pub struct Turn {
-    known: Arc<Known>,
-    server: Arc<str>,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Turn {
-    /// Replaces what was known by what was read.
-    pub fn finish(self, tools: impl IntoIterator<Item = Tool>) -> Result<(), Error> {
-        let by_name: HashMap<_, _> = tools
-            .into_iter()
-            .take(MAX_TOOLS + 1)
-            .map(|tool| (tool.name.clone(), Arc::new(tool)))
-            .collect();
-        if by_name.len() > MAX_TOOLS {
-            return Err(Error::TooLarge(self.server));
-        }
-        let mut tools = self
-            .known
-            .tools
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *tools = Tools {
-            by_name,
-            read: Some(Instant::now()),
-        };
-        Ok(())
     }
 }
 

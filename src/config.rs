@@ -28,6 +28,9 @@ pub const FILE: &str = "tollgate.toml";
 /// The name of the control socket, within `state_dir`.
 pub const CONTROL_SOCKET: &str = "control.sock";
 
+/// The name of the database, within `state_dir`, where `store.url` does not place it elsewhere.
+pub const DATABASE: &str = "tollgate.db";
+
 /// What the process environment says; `app` reads it, so that everything below is a function of data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
@@ -54,6 +57,8 @@ pub struct Settings {
     pub public_url: Option<Arc<str>>,
     /// `state_dir`.
     pub state_dir: PathBuf,
+    /// `store.url`: where the database is.
+    pub store: PathBuf,
     /// `[listen]`.
     pub listen: Listen,
     /// `[identity]`.

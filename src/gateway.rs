@@ -20,6 +20,7 @@ mod listening;
 mod mirrored;
 mod own;
 mod pass;
+mod pinning;
 mod questions;
 mod relay;
 mod reply;
@@ -51,7 +52,7 @@ use crate::{
     catalog::Catalog,
     clock::Clock,
     identity::Caller,
-    mcp::{self, Era},
+    mcp::{self, Era, items::List},
     policy::{self, Permit, Snapshot},
     refusal::{Code, Refusal},
     telemetry::Metrics,
@@ -113,6 +114,11 @@ impl Shared {
         self.streams.take_up(policy.generation);
         self.catalog
             .retain(|name| policy.servers.contains_key(name));
+    }
+
+    /// What is pinned of each server.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
     }
 
     /// Ends listening streams, which have no end of their own: the process drains. Calls run to theirs.
@@ -219,7 +225,9 @@ impl Gateway {
     ) -> Result<Finding, Refusal> {
         use mcp::Method as M;
         match asked.asker.method {
-            Some(M::ToolsList) => list::list(self, asked, permit, entry).await,
+            Some(M::ToolsList) => list::list(self, asked, permit, entry, List::Tools).await,
+            Some(M::PromptsList) => list::list(self, asked, permit, entry, List::Prompts).await,
+            Some(M::TemplatesList) => list::list(self, asked, permit, entry, List::Templates).await,
             Some(M::Discover) => discover::discover(self, asked, permit, entry).await,
             Some(M::Initialize) => legacy::initialize(self, ask, asked, permit, entry).await,
             Some(M::Listen) => subscription::listen(self, ask, asked, permit, entry).await,

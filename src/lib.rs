@@ -5,7 +5,7 @@
 //! | layer | rooms | may import |
 //! |---|---|---|
 //! | 6 | `main`, `cli`, `app` | everything |
-//! | 5 | `listen`, `demo` | layers 0–4 |
+//! | 5 | `listen`, `store`, `demo` | layers 0–4 |
 //! | 4 | `gateway` | layers 0–3 |
 //! | 3 | `upstream`, `approval`, `identity` | layers 0–2, not one another |
 //! | 2 | `egress`, `catalog`, `audit`, `vault` | layers 0–1, not one another; `egress` takes `audit`'s proof types |
@@ -41,6 +41,8 @@ pub mod upstream;
 pub mod egress;
 // Record: event, chain, journal.
 pub mod audit;
+// Disk: the database, for the traits that other rooms own.
+pub mod store;
 // Show: the bundled tool server.
 pub mod demo;
 // Watch: logs and metrics.

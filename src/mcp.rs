@@ -8,6 +8,7 @@ pub mod capabilities;
 pub mod envelope;
 pub mod headers;
 mod input_required;
+pub mod items;
 mod methods;
 pub mod mirrors;
 pub mod pretty;

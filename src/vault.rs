@@ -1,14 +1,16 @@
-//! Owns: the keyring in the state folder, and everything that only this gateway may open again.
+//! Owns: the keyring in the state folder, and everything that only this gateway may open again, or can have written.
 //! Imports: layer 0.
 //! Never: shows a key, or writes over a keyring that it cannot read.
 //! Fails as: [`Error`] at the start; sealed bytes that are not its own as `None`.
 
 mod keyring;
+mod mac;
 mod seal;
 
 use std::{io, path::PathBuf};
 
 pub use keyring::Keyring;
+pub use mac::Mac;
 pub use seal::Sealer;
 
 use crate::refusal::Code;

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::{audit, egress, listen, refusal::Code, table::Fault, vault};
+use crate::{audit, egress, listen, refusal::Code, store, table::Fault, vault};
 
 /// A start that failed; nothing is left running.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +38,9 @@ pub enum Error {
     /// What is given out sealed could not be opened again.
     #[error("cannot use the keyring")]
     Keyring(#[from] vault::Error),
+    /// What is pinned cannot be read or kept.
+    #[error("cannot use the database")]
+    Store(#[from] store::Error),
     /// Nobody can be asked for addresses.
     #[error("cannot resolve names")]
     Dns(#[from] egress::DnsSetupError),
@@ -56,6 +59,7 @@ impl Error {
             Self::Listen { source, .. } => source.code(),
             Self::Records(error) => error.code(),
             Self::Keyring(error) => error.code(),
+            Self::Store(error) => error.code(),
             Self::Unrecorded(error) => error.code(),
             Self::Config(_)
             | Self::State { .. }

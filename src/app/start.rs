@@ -33,6 +33,7 @@ use crate::{
     identity::Identity,
     listen::{self, Bound, Limits, Lobby, Tls, descriptors},
     memory::Memory,
+    store::Store,
     telemetry::Metrics,
     vault::Keyring,
 };
@@ -94,20 +95,21 @@ pub fn start(options: Options) -> Result<Running, Error> {
     running.inspect_err(|_| drop(fs::remove_file(&socket)))
 }
 
-/// Opens the records first, then the keyring, then the doors: what comes in is taken down from the first request on.
+/// Opens the records first, then the keyring, the database, and the doors: what comes in is taken down from the first request on.
 fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doors), Error> {
     let loaded = reloader.current_full();
     let metrics = Arc::new(Metrics::new());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let journal = Journal::open(records(&loaded.settings), clock.clone(), &metrics)?;
     let keyring = Keyring::open(&loaded.settings.state_dir.join("keyring"))?;
+    let store = open_store(&loaded.settings.store, &keyring, &metrics)?;
     let doors = Doors::open(&loaded, workers)?;
     let shared = gateway::Shared::new(
         journal.clone(),
         metrics.clone(),
         clock.clone(),
         keyring.sealer("rounds"),
-        Catalog::default(),
+        Catalog::new(Arc::new(store)),
     );
     let core = Core {
         terms: Arc::new(ArcSwap::from_pointee(terms(&loaded))),
@@ -232,6 +234,13 @@ fn make_state_dir(path: &Path) -> Result<(), Error> {
     })?;
     // Whoever can write here can put a control socket and a folder of records of his own in their places.
     guard::check(path, path).map_err(Error::LooseState)
+}
+
+fn open_store(path: &Path, keyring: &Keyring, metrics: &Arc<Metrics>) -> Result<Store, Error> {
+    // As in the state folder: whoever can write here can put a database of his own in its place.
+    let folder = path.parent().unwrap_or(path);
+    guard::check(folder, folder).map_err(Error::LooseState)?;
+    Ok(Store::open(path, keyring.mac("store"), metrics.clone())?)
 }
 
 fn records(settings: &Settings) -> audit::Options {

@@ -1,16 +1,23 @@
 //! What is pinned of a server: plain data, as it is stored and as a pins file says it.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use sha2::{Digest, Sha256};
 
-use crate::mcp::{canonical, scan::ScanError};
+use crate::mcp::{canonical, items::List, scan::ScanError, tools};
 
-/// Views of one server whose first list was taken, at most.
-pub const MAX_VIEWS: usize = 64;
+/// Marks of views whose first list was taken, at most: 64 views, each with its lists of tools, prompts and templates and
+/// its instructions.
+pub const MAX_VIEWS: usize = 256;
 
 /// Definitions of one name at most: servers show clients of another era, or with other capabilities, another one.
 pub const MAX_VARIANTS: usize = 8;
+
+/// Definitions of one server at most.
+pub const MAX_ITEMS: usize = 65_536;
+
+/// Bytes of the definitions of one server at most.
+pub const MAX_BYTES: usize = 32 << 20;
 
 /// What an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +43,15 @@ impl ItemKind {
             Self::Prompt => "prompt",
             Self::Template => "template",
             Self::Instructions => "instructions",
+        }
+    }
+
+    /// What a list holds.
+    pub fn of(list: List) -> Self {
+        match list {
+            List::Tools => Self::Tool,
+            List::Prompts => Self::Prompt,
+            List::Templates => Self::Template,
         }
     }
 
@@ -115,6 +131,12 @@ impl Item {
         })
     }
 
+    /// Whether it is a tool whose definition says `readOnlyHint`.
+    pub fn read_only_hint(&self) -> bool {
+        self.kind == ItemKind::Tool
+            && tools::Tool::read(&self.definition).is_ok_and(|tool| tool.read_only_hint)
+    }
+
     /// By what items are ordered, and told apart.
     pub fn key(&self) -> (ItemKind, &str, &[u8; 32]) {
         (self.kind, &self.name, &self.digest)
@@ -132,4 +154,72 @@ pub struct Pinned {
     pub views: Vec<[u8; 32]>,
     /// In the order of [`Item::key`]; at most [`MAX_VARIANTS`] of one kind and name.
     pub items: Vec<Item>,
+}
+
+impl Pinned {
+    /// What is pinned under this name.
+    pub fn named(&self, kind: ItemKind, name: &str) -> &[Item] {
+        let key = |item: &Item| (item.kind, &*item.name).cmp(&(kind, name));
+        let start = self.items.partition_point(|item| key(item).is_lt());
+        let len = self.items[start..].partition_point(|item| key(item).is_eq());
+        &self.items[start..start + len]
+    }
+
+    /// What is pinned with this definition.
+    pub fn find(&self, item: &Item) -> Option<&Item> {
+        self.items
+            .binary_search_by(|pinned| pinned.key().cmp(&item.key()))
+            .ok()
+            .map(|at| &self.items[at])
+    }
+
+    /// Of what is pinned under this name, what was accepted last.
+    pub fn newest(&self, kind: ItemKind, name: &str) -> Option<&Item> {
+        let named = self.named(kind, name).iter();
+        named.max_by_key(|item| item.version)
+    }
+
+    /// Whether nothing more is taken because a view of this mark shows it for the first time.
+    pub(super) fn is_settled(&self, mark: &[u8; 32]) -> bool {
+        self.reviewed || self.views.len() >= MAX_VIEWS || self.views.contains(mark)
+    }
+
+    /// The next version: with the view of this mark taken, and of what it shows all that is not pinned yet.
+    pub(super) fn taking<'i>(
+        &self,
+        mark: [u8; 32],
+        shown: impl IntoIterator<Item = &'i Item>,
+    ) -> Self {
+        let mut next = self.clone();
+        next.version += 1;
+        next.views.push(mark);
+        let mut variants: HashMap<(ItemKind, &str), usize> = HashMap::new();
+        for item in shown {
+            let count = variants
+                .entry((item.kind, &item.name))
+                .or_insert_with(|| self.named(item.kind, &item.name).len());
+            if self.find(item).is_none() && *count < MAX_VARIANTS {
+                *count += 1;
+                next.items.push(Item {
+                    version: next.version,
+                    ..item.clone()
+                });
+            }
+        }
+        next.sort();
+        next
+    }
+
+    /// Brings the items into their order; of equal ones the first stays.
+    pub(super) fn sort(&mut self) {
+        self.items.sort_by(|one, other| one.key().cmp(&other.key()));
+        self.items
+            .dedup_by(|later, first| later.key() == first.key());
+    }
+
+    /// Whether it is more than is kept of one server.
+    pub(super) fn is_too_large(&self) -> bool {
+        let bytes: usize = self.items.iter().map(|item| item.definition.len()).sum();
+        self.items.len() > MAX_ITEMS || bytes > MAX_BYTES
+    }
 }

@@ -1,6 +1,12 @@
 //! The tables of `tollgate.toml`, one function each.
 
-use std::{net::SocketAddr, ops::RangeInclusive, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use url::Url;
 
@@ -126,6 +132,25 @@ pub(super) fn local(table: &Table<'_>) -> Method {
         user: name("user", "local"),
         tenant: name("tenant", DEFAULT_TENANT),
     }
+}
+
+/// The file that `url` names; `None` where there is no such key.
+pub(super) fn store(table: &Table<'_>) -> Option<PathBuf> {
+    table.unavailable(&["password"]);
+    let url = table.text("url")?;
+    let path = url.value.strip_prefix("sqlite:").map(Path::new);
+    let fits = |path: &&Path| path.is_absolute() && path.file_name().is_some();
+    let path = path.filter(fits).map(Path::to_owned);
+    if path.is_none() {
+        let later = ["postgres://", "postgresql://"];
+        let later = later.iter().any(|scheme| url.value.starts_with(scheme));
+        table.fault(url.fault(if later {
+            "PostgreSQL is not available in this version; use \"sqlite:PATH\", or remove the key"
+        } else {
+            "expected `sqlite:` and the absolute path of a file, such as \"sqlite:/var/lib/tollgate/tollgate.db\"; correct it"
+        }));
+    }
+    path
 }
 
 pub(super) fn audit(table: &Table<'_>) -> Audit {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::{
-    Endpoint, Environment, FILE, Identity, Listen, Method, Settings,
-    parts::{audit, dns, limits, listen, local, origin},
+    DATABASE, Endpoint, Environment, FILE, Identity, Listen, Method, Settings,
+    parts::{audit, dns, limits, listen, local, origin, store},
 };
 use crate::{
     subject::Admins,
@@ -61,6 +61,8 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
     let identity = identity(root, &listen, environment);
     check_exposure(root, &listen);
     check_distinct(root, &listen);
+    let store = root.table("store").and_then(|table| store(&table));
+    let state_dir = state_dir?;
     Some(Settings {
         public_url,
         listen,
@@ -77,7 +79,8 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
             .table("dns")
             .map(|table| dns(&table))
             .unwrap_or_default(),
-        state_dir: state_dir?,
+        store: store.unwrap_or_else(|| state_dir.join(DATABASE)),
+        state_dir,
     })
 }
 
@@ -85,7 +88,7 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
 fn later(root: &Table<'_>) {
     root.choice("naming", &[("server", Some(())), ("mcp", None)]);
     root.choice("offer", &[("allowed", Some(())), ("connected", None)]);
-    root.unavailable(&["web", "store", "vault", "connect", "egress"]);
+    root.unavailable(&["web", "vault", "connect", "egress"]);
 }
 
 fn state_dir(root: &Table<'_>, environment: &Environment) -> Option<PathBuf> {

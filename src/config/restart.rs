@@ -14,6 +14,7 @@ impl Settings {
             }
         };
         keep("state_dir", self.state_dir != running.state_dir);
+        keep("store", self.store != running.store);
         keep("listen.agents", self.listen.agents != running.listen.agents);
         keep("listen.ops", self.listen.ops != running.listen.ops);
         keep("listen.tls", self.listen.tls != running.listen.tls);
@@ -25,6 +26,7 @@ impl Settings {
         keep("audit", self.audit != running.audit);
 
         self.state_dir = running.state_dir.clone();
+        self.store = running.store.clone();
         let allowed_origins = std::mem::take(&mut self.listen.allowed_origins);
         self.listen = running.listen.clone();
         self.listen.allowed_origins = allowed_origins;

@@ -50,6 +50,10 @@ fn a_fresh_start_is_local_and_on_loopback() {
         fresh.control_socket(),
         PathBuf::from("/home/me/.local/state/tollgate/control.sock")
     );
+    assert_eq!(
+        fresh.store,
+        PathBuf::from("/home/me/.local/state/tollgate/tollgate.db")
+    );
     assert_eq!(fresh, settings(""), "an empty file says no more than none");
 }
 
@@ -72,6 +76,8 @@ tls = { cert = "file:tls.crt", key = "credential:tls-key" }
 [identity]
 admins = { users = ["ann"], groups = ["ops"] }
 [identity.keys]
+[store]
+url = "sqlite:/srv/tollgate/pins.db"
 [audit]
 on_failure = "reads"
 arguments = "none"
@@ -95,6 +101,7 @@ servers = ["10.1.0.53:53"]
         Settings {
             public_url: Some("https://tollgate.example.com".into()),
             state_dir: "/var/lib/tollgate".into(),
+            store: "/srv/tollgate/pins.db".into(),
             listen: Listen {
                 agents: Some(Endpoint::Tcp(address("0.0.0.0:8700"))),
                 ops: Some(address("[::1]:9000")),
@@ -170,7 +177,7 @@ issuer = "x"
 [identity.mtls]
 [identity.keys]
 [store]
-url = "sqlite:x"
+url = "postgres://db.example/tollgate"
 [vault]
 [connect]
 [web]
@@ -189,7 +196,7 @@ tollgate.toml:5:10: listen.egress: this key is not available in this version; us
 tollgate.toml:6:7: listen.web: this key is not available in this version; use \"\", or remove it
 tollgate.toml:7:1: identity.jwt: this key is not available in this version; remove it
 tollgate.toml:9:1: identity.mtls: this key is not available in this version; remove it
-tollgate.toml:11:1: store: this key is not available in this version; remove it
+tollgate.toml:12:7: store.url: PostgreSQL is not available in this version; use \"sqlite:PATH\", or remove the key
 tollgate.toml:13:1: vault: this key is not available in this version; remove it
 tollgate.toml:14:1: connect: this key is not available in this version; remove it
 tollgate.toml:15:1: web: this key is not available in this version; remove it
@@ -228,6 +235,27 @@ tollgate.toml:6:1: limits.turns: unknown key; expected one of `request_bytes`, `
         faults("[limits]\nrunning = \"serial\"\n"),
         "tollgate.toml:2:11: limits.running: found the string `serial`, expected an integer"
     );
+}
+
+#[test]
+fn a_database_is_a_file_at_an_absolute_path() {
+    for path in ["tollgate.db", "", "/", "/var/lib/.."] {
+        let text = format!("state_dir = \"/x\"\n[store]\nurl = \"sqlite:{path}\"\n");
+        assert_eq!(
+            faults(&text),
+            "tollgate.toml:3:7: store.url: expected `sqlite:` and the absolute path of a file, such as \
+             \"sqlite:/var/lib/tollgate/tollgate.db\"; correct it",
+            "{path}"
+        );
+    }
+    assert_eq!(
+        faults("[store]\nurl = \"/var/lib/tollgate.db\"\npassword = \"file:x\"\n"),
+        "\
+tollgate.toml:2:7: store.url: expected `sqlite:` and the absolute path of a file, such as \"sqlite:/var/lib/tollgate/tollgate.db\"; correct it
+tollgate.toml:3:12: store.password: this key is not available in this version; remove it"
+    );
+    let elsewhere = settings("state_dir = \"/x\"\n[store]\n");
+    assert_eq!(elsewhere.store, PathBuf::from("/x/tollgate.db"));
 }
 
 #[test]
@@ -358,10 +386,14 @@ fn what_needs_a_restart_is_kept_and_named() {
                 allowed_origins = [\"http://b.example\"]\n[audit]\non_failure = \"reads\"\n[identity.keys]\n\
                 [limits]\ncall = \"7s\"\nrunning = 1\nwaiting = 2\nturn_bytes = 70000\n[dns]\nservers = [\"10.0.0.53\"]\n";
     let (taken, kept) = settings(text).taken_up_by(&running);
-    assert_eq!(kept, ["state_dir", "listen.agents", "identity", "audit"]);
+    assert_eq!(
+        kept,
+        ["state_dir", "store", "listen.agents", "identity", "audit"]
+    );
     assert_eq!(taken.listen.agents, running.listen.agents);
     assert_eq!(taken.identity.method, running.identity.method);
     assert_eq!(taken.state_dir, running.state_dir);
+    assert_eq!(taken.store, running.store);
     assert_eq!(taken.limits.call, Duration::from_secs(7));
     let calls = (
         taken.limits.running,

@@ -16,10 +16,12 @@ use super::{
     tell,
 };
 use crate::{
+    catalog::View,
     deadline::Deadline,
     egress::Effect,
     mcp::{
         Envelope, Era, Kind, Method, Rejection, Revision,
+        capabilities::Offer,
         headers::{self, ProtocolHeaders},
     },
     policy::{self, Permit},
@@ -150,6 +152,22 @@ impl<'a> Asked<'a> {
             effect,
             deadline,
         }
+    }
+
+    /// From where the caller looks at the server.
+    pub(super) fn view(&self, permit: &Permit) -> View {
+        if let Some(session) = &self.session {
+            return session.view;
+        }
+        let offer = self.offer(permit);
+        offer.map_or_else(View::plain, |offer| {
+            View::of(Revision::MODERN, offer.as_json())
+        })
+    }
+
+    /// What a modern caller offers to the server; `None` where it offers nothing, or in a session.
+    pub(super) fn offer(&self, permit: &Permit) -> Option<Offer> {
+        forward::offer(&self.message, permit.server().relay)
     }
 
     /// The stream that its answer comes on.

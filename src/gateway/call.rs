@@ -2,10 +2,10 @@
 
 use std::{borrow::Cow, pin::pin, sync::Arc};
 
-use super::{Asked, Entry, Finding, Gateway, list, mirrored, rounds};
+use super::{Asked, Entry, Finding, Gateway, mirrored, pinning, rounds};
 use crate::{
     approval,
-    catalog::PinnedTool,
+    catalog::{Found, PinnedTool},
     deadline::Deadline,
     policy::Permit,
     refusal::{Code, Refusal},
@@ -68,22 +68,29 @@ async fn known_tool(
     name: &str,
     deadline: Deadline,
 ) -> Result<PinnedTool, Refusal> {
-    let catalog = &gateway.shared.catalog;
-    let mut pinned = catalog.pin(permit, asked.asker.era, name);
-    let known = pinned.as_ref().map(PinnedTool::shared_name);
-    entry.record().tool = Some(known.unwrap_or_else(|| Arc::from(name)));
-    if pinned.is_none() {
+    let (catalog, era) = (&gateway.shared.catalog, asked.asker.era);
+    let view = asked.view(permit);
+    let mut found = catalog.find(permit, view, era, name);
+    let known = match &found {
+        Found::Tool(tool) => tool.shared_name(),
+        _ => Arc::from(name),
+    };
+    entry.record().tool = Some(known);
+    if !matches!(found, Found::Tool(_)) {
         // Rare, and its state large: boxed, it does not weigh on every call.
-        Box::pin(list::read_whole(gateway, asked, permit, deadline)).await?;
-        pinned = catalog.pin(permit, asked.asker.era, name);
+        Box::pin(pinning::read_tools(gateway, asked, permit, deadline)).await?;
+        found = catalog.find_read(permit, view, era, name);
     }
-    pinned
-        .filter(|tool| !permit.hidden(tool.name()))
-        .ok_or_else(|| {
-            let server = &permit.server().name;
-            Refusal::new(
-                Code::ToolUnknown,
-                format!("no tool `{name}` on server `{server}`"),
-            )
-        })
+    let server = &permit.server().name;
+    match found {
+        Found::Tool(tool) if !permit.hidden(tool.name()) => Ok(tool),
+        Found::Blocked(reason) if !permit.hidden(name) => Err(Refusal::new(
+            reason.code(),
+            format!("tool `{name}` of server `{server}` is not offered: {reason}"),
+        )),
+        Found::Tool(_) | Found::Blocked(_) | Found::Unknown => Err(Refusal::new(
+            Code::ToolUnknown,
+            format!("no tool `{name}` on server `{server}`"),
+        )),
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Gateway, questions, session::Session, tell};
+use super::{Gateway, pinning, questions, session::Session, tell};
 use crate::{
     mcp::{Envelope, News, Question, envelope::splice, sse},
     policy::Permit,
@@ -56,6 +56,9 @@ impl Courier {
     }
 
     fn tell(&self, news: News, text: Bytes, out: &mut BytesMut) {
+        if news == News::ListChanged {
+            pinning::changed(&self.gateway, &self.permit, &text);
+        }
         let goes_on = match (&self.line, news) {
             (Line::Request { .. }, News::Progress) => true,
             // A server logs only for requests that asked for it (MCP 2026-07-28, logging).

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Asked, Entry, Finding, Gateway, asker::malformed, whole};
+use super::{Asked, Entry, Finding, Gateway, asker::malformed, pinning, whole};
 use crate::{
     mcp::{Revision, capabilities::of_server},
     policy::Permit,
@@ -19,7 +19,33 @@ pub(super) async fn discover(
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
     let message = whole::answer(gateway, asked, permit, entry).await?;
-    cut(permit, message)
+    let mut edits = cut(permit, &message)?;
+    let instructions = instructions(permit, &message)?;
+    edits.extend(
+        pinning::instructions(gateway, permit, asked.view(permit), &message, instructions).await?,
+    );
+    Ok(Finding::Message {
+        message,
+        edits,
+        scope: None,
+        session: None,
+    })
+}
+
+/// The instructions in a result, a JSON text.
+pub(super) fn instructions<'m>(
+    permit: &Permit,
+    message: &'m Message,
+) -> Result<Option<&'m str>, Refusal> {
+    #[derive(Deserialize)]
+    struct Instructed<'a> {
+        #[serde(borrow)]
+        instructions: Option<&'a RawValue>,
+    }
+    let result = message.result().unwrap_or("{}");
+    let instructed: Instructed<'_> = serde_json::from_str(result)
+        .map_err(|error| malformed(permit, format!("what it says of itself: {error}")))?;
+    Ok(instructed.instructions.map(RawValue::get))
 }
 
 #[derive(Deserialize)]
@@ -32,9 +58,9 @@ struct Discovery<'a> {
 
 /// Cuts capabilities to what is relayed and versions to those that are spoken; everything else stays as the server wrote
 /// it.
-fn cut(permit: &Permit, message: Message) -> Result<Finding, Refusal> {
+fn cut(permit: &Permit, message: &Message) -> Result<Vec<Edit>, Refusal> {
     let Some(result) = message.result() else {
-        return Ok(message.into());
+        return Ok(Vec::new());
     };
     let discovery: Discovery<'_> = serde_json::from_str(result)
         .map_err(|error| malformed(permit, format!("its answer to server/discover: {error}")))?;
@@ -43,18 +69,12 @@ fn cut(permit: &Permit, message: Message) -> Result<Finding, Refusal> {
         .map(|raw| (raw, of_server(raw.get())));
     let versions = discovery.supported_versions.map(|raw| (raw, spoken(raw)));
     let edits = capabilities.into_iter().chain(versions);
-    let edits = edits
+    Ok(edits
         .filter_map(|(raw, text)| {
             let place = message.part_of_result(raw.get())?;
             Some(Edit { place, text })
         })
-        .collect();
-    Ok(Finding::Message {
-        message,
-        edits,
-        scope: None,
-        session: None,
-    })
+        .collect())
 }
 
 /// Of the server's versions those that Tollgate speaks too.

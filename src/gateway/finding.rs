@@ -61,7 +61,7 @@ impl Finding {
                 return reply::events(relay.events());
             }
             Self::Subscription(opened) => {
-                return reply::events(opened.events(asked, permit, entry));
+                return reply::events(opened.events(gateway, asked, permit, entry));
             }
             Self::Message {
                 message,

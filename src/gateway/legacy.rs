@@ -8,9 +8,10 @@ use serde_json::value::RawValue;
 
 use super::{
     Ask, Asked, Entry, Finding, Gateway, ReplyBody, asked::find_session, asker::malformed,
-    entry::Ending, farewell, finding, questions, reply, session::Session, tell,
+    discover, entry::Ending, farewell, finding, pinning, questions, reply, session::Session, tell,
 };
 use crate::{
+    catalog::View,
     deadline::Deadline,
     mcp::{
         Era, Id, Method, Question, Rejection, Revision,
@@ -62,7 +63,10 @@ pub(super) async fn initialize(
     let (Some(session), Some(result)) = (session, message.result()) else {
         return refused_by_server(permit, message);
     };
-    let edits = cut(permit, &message, result)?;
+    let mut edits = cut(permit, &message, result)?;
+    let view = View::of(session.revision(), offer.as_json());
+    let instructions = discover::instructions(permit, &message)?;
+    edits.extend(pinning::instructions(gateway, permit, view, &message, instructions).await?);
     let server = permit.server().clone();
     let session = gateway
         .shared

@@ -1,112 +1,70 @@
-//! `tools/list`: the server's own page, less what is hidden; and the whole list, read to find a tool.
+//! Lists of what a model sees: the server's own page, less what is not as it was pinned, hidden or of no use.
+
+use std::sync::Arc;
 
 use super::{
     Asked, Entry, Finding, Gateway,
     asker::{Scope, malformed},
-    own, unfit, whole,
+    pinning::{self, Sheet},
+    unfit, whole,
 };
 use crate::{
-    catalog::{MAX_TOOLS, Tool},
+    catalog::MAX_TOOLS,
     deadline::Deadline,
-    egress::Effect,
-    mcp::Era,
+    mcp::items::{Fate, List},
     policy::Permit,
-    refusal::{Code, Refusal},
-    upstream::{Edit, Message, Request},
+    refusal::Refusal,
+    upstream::{Edit, Message},
 };
 
-/// Pages of one list at most.
-const MAX_PAGES: usize = 256;
-
-/// Answers one `tools/list`.
+/// Answers a request for one page of `list`.
 pub(super) async fn list(
     gateway: &Gateway,
     asked: &Asked<'_>,
     permit: &Permit,
     entry: &mut Entry,
+    list: List,
 ) -> Result<Finding, Refusal> {
+    entry.admit_read()?;
+    let deadline = Deadline::after(permit.server().limits.call);
+    let book = pinning::settled(gateway, asked, permit, list, deadline).await?;
     let message = whole::answer(gateway, asked, permit, entry).await?;
-    offer(gateway, permit, asked.asker.era, message)
+    let Some(sheet) = Sheet::read(&message, list).await? else {
+        return Ok(message.into());
+    };
+    let view = asked.view(permit);
+    if !book.is_settled(view, list) && !sheet.shown.is_empty() {
+        let reason = "it showed nothing, or an error, and a moment later a list";
+        return Err(malformed(permit, reason));
+    }
+    let mut judged = book.judge(view, asked.asker.era, list, &sheet.shown);
+    unfit::warn(&permit.server().name, &judged.unfit);
+    pinning::report(gateway, permit, judged.report).await?;
+    if list == List::Tools {
+        let hidden = sheet.shown.iter().map(|shown| permit.hidden(&shown.name));
+        for (fate, hidden) in judged.fates.iter_mut().zip(hidden) {
+            if hidden {
+                *fate = Fate::Drop;
+            }
+        }
+    }
+    rewritten(message, list, &judged.fates)
 }
 
-/// Learns a page and takes out of it what is hidden or cannot be used; a page without any goes on byte for byte.
-fn offer(
-    gateway: &Gateway,
-    permit: &Permit,
-    era: Era,
-    message: Message,
-) -> Result<Finding, Refusal> {
-    let Some(page) = message.page(MAX_TOOLS)? else {
+/// The page after each item met its fate; one of which all stay goes on byte for byte.
+fn rewritten(message: Message, list: List, fates: &[Fate<Arc<str>>]) -> Result<Finding, Refusal> {
+    let edit = message.page(list, MAX_TOOLS)?.and_then(|page| {
+        let text = page.rewritten(fates)?;
+        let place = page.range();
+        Some(Edit { place, text })
+    });
+    let Some(edit) = edit else {
         return Ok(message.into());
     };
-    gateway.shared.catalog.learn(permit, &page.tools);
-    unfit::warn(&permit.server().name, era, &page);
-    let offered = page.filtered(|tool| !permit.hidden(&tool.name) && tool.unfit(era).is_none());
-    let Some(kept) = offered else {
-        return Ok(message.into());
-    };
-    let place = page.range();
-    let text = String::from_utf8_lossy(&kept).into_owned();
-    let edits = vec![Edit { place, text }];
     Ok(Finding::Message {
         message,
-        edits,
+        edits: vec![edit],
         scope: Some(Scope::Private),
         session: None,
     })
-}
-
-/// Reads all pages of the list, unless another call has just done so.
-pub(super) async fn read_whole(
-    gateway: &Gateway,
-    asked: &Asked<'_>,
-    permit: &Permit,
-    deadline: Deadline,
-) -> Result<(), Refusal> {
-    let Some(turn) = gateway.shared.catalog.turn(permit).await else {
-        return Ok(());
-    };
-    let mut tools: Vec<Tool> = Vec::new();
-    let mut cursor: Option<String> = None;
-    for _ in 0..MAX_PAGES {
-        let message = read_one(gateway, asked, permit, cursor.as_deref(), deadline).await?;
-        let Some(page) = message.page(MAX_TOOLS)? else {
-            return Err(malformed(permit, "it answered tools/list with an error"));
-        };
-        tools.extend(page.tools.iter().filter_map(Tool::of));
-        if tools.len() > MAX_TOOLS {
-            return Ok(turn.finish(tools)?);
-        }
-        cursor = page.next_cursor.map(|cursor| cursor.as_str().to_owned());
-        if cursor.is_none() {
-            return Ok(turn.finish(tools)?);
-        }
-    }
-    Err(Refusal::new(
-        Code::CatalogTooLarge,
-        format!(
-            "server `{}` offers more than {MAX_PAGES} pages of tools",
-            permit.server().name
-        ),
-    ))
-}
-
-async fn read_one(
-    gateway: &Gateway,
-    asked: &Asked<'_>,
-    permit: &Permit,
-    cursor: Option<&str>,
-    deadline: Deadline,
-) -> Result<Message, Refusal> {
-    let id = gateway.upstream.next_id();
-    let request = Request {
-        permit,
-        wire: asked.wire(|| own::headers("tools/list")),
-        body: own::list_body(asked.asker.era, id, cursor),
-        id,
-        effect: &Effect::Read,
-        deadline,
-    };
-    let (message, _) = gateway.upstream.ask_whole(request).await?;
-    Ok(message?)
 }

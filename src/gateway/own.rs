@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderValue};
 use crate::mcp::{
     Era, Revision,
     headers::{METHOD, PROTOCOL_VERSION},
+    items::List,
 };
 
 /// The headers of a modern request that has no name.
@@ -19,8 +20,14 @@ pub(super) fn headers(method: &'static str) -> HeaderMap {
     headers
 }
 
-/// A `tools/list` of our own; `cursor` is JSON text.
-pub(super) fn list_body(era: Era, id: u64, cursor: Option<&str>) -> Bytes {
+/// A request of our own for a page of `list`; `cursor` is JSON text, and so is `capabilities`, what the client offers.
+pub(super) fn list_body(
+    list: List,
+    era: Era,
+    id: u64,
+    cursor: Option<&str>,
+    capabilities: &str,
+) -> Bytes {
     let mut params = Vec::new();
     if let Some(cursor) = cursor {
         params.push(format!(r#""cursor":{cursor}"#));
@@ -30,14 +37,16 @@ pub(super) fn list_body(era: Era, id: u64, cursor: Option<&str>) -> Bytes {
             concat!(
                 r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"{}","#,
                 r#""io.modelcontextprotocol/clientInfo":{{"name":"tollgate","version":"{}"}},"#,
-                r#""io.modelcontextprotocol/clientCapabilities":{{}}}}"#
+                r#""io.modelcontextprotocol/clientCapabilities":{}}}"#
             ),
             Revision::MODERN,
             env!("CARGO_PKG_VERSION"),
+            capabilities,
         ));
     }
     format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list","params":{{{}}}}}"#,
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"{}","params":{{{}}}}}"#,
+        list.method().as_str(),
         params.join(",")
     )
     .into()
@@ -51,9 +60,10 @@ mod tests {
     fn own_lists_are_json_in_both_eras() {
         for era in [Era::Modern, Era::Legacy] {
             for cursor in [None, Some(r#""a\"b""#)] {
-                let body = list_body(era, 7, cursor);
+                let body = list_body(List::Prompts, era, 7, cursor, r#"{"roots":{}}"#);
                 let value: serde_json::Value = serde_json::from_slice(&body).expect("valid JSON");
                 assert_eq!(value["id"], 7);
+                assert_eq!(value["method"], "prompts/list");
                 assert_eq!(value["params"]["cursor"].as_str(), cursor.map(|_| "a\"b"));
                 assert_eq!(value["params"]["_meta"].is_object(), era == Era::Modern);
             }

@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{questions::Questions, resume::Resumable};
 use crate::{
+    catalog::View,
     id,
     mcp::capabilities::Offer,
     policy::{self, Permit, Server, Snapshot},
@@ -58,6 +59,8 @@ pub(super) struct Session {
     pub(super) upstream: Arc<upstream::Session>,
     /// What the client offers to the server.
     pub(super) offer: Offer,
+    /// From where it looks at the server.
+    pub(super) view: View,
     /// What the server asks of the client.
     pub(super) questions: Questions,
     /// What of it can be resumed.
@@ -147,6 +150,7 @@ impl Sessions {
         });
         let session = Arc::new(Session {
             id: id::token().into(),
+            view: View::of(upstream.revision(), offer.as_json()),
             upstream: Arc::new(upstream),
             offer,
             questions: Questions::default(),

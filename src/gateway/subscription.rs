@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Ask, Asked, Entry, Finding, Gateway, Proof, asker::malformed, entry::Ending, relay,
+    Ask, Asked, Entry, Finding, Gateway, Proof, asker::malformed, entry::Ending, pinning, relay,
     streams::Place,
 };
 use crate::{
@@ -61,6 +61,7 @@ impl Opened {
     /// The client's stream.
     pub(super) fn events(
         self,
+        gateway: &Gateway,
         asked: &Asked<'_>,
         permit: &Permit,
         entry: Entry,
@@ -68,6 +69,7 @@ impl Opened {
         let listener = Listener {
             opened: self,
             id: asked.asker.id.clone(),
+            gateway: gateway.clone(),
             permit: permit.clone(),
             entry,
             acknowledged: false,
@@ -85,6 +87,7 @@ struct Listener {
     opened: Opened,
     /// The JSON text of the request's id on the client's side.
     id: Bytes,
+    gateway: Gateway,
     permit: Permit,
     entry: Entry,
     acknowledged: bool,
@@ -132,6 +135,9 @@ impl Listener {
     /// Writes what is this subscription's, from the acknowledgement on. A notification that does not name it, which
     /// servers MUST, may be meant for another. Breaks where the server gives the subscription up.
     fn carry(&mut self, news: News, text: &Bytes, out: &mut BytesMut) -> ControlFlow<()> {
+        if news == News::ListChanged {
+            pinning::changed(&self.gateway, &self.permit, text);
+        }
         let Ok(message) = Envelope::inbound(text) else {
             return ControlFlow::Continue(());
         };

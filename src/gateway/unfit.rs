@@ -1,16 +1,13 @@
 //! Tools that are left out of lists because nobody could call them.
 
-use crate::mcp::{Era, tools::Page};
+use std::sync::Arc;
 
-/// Tells the operator of the first of them and how many there are: one line for a page, whatever it holds.
-pub(super) fn warn(server: &str, era: Era, page: &Page<'_>) {
-    let mut unfit = page
-        .tools
-        .iter()
-        .filter_map(|tool| Some((&tool.name, tool.unfit(era)?)));
-    if let Some((tool, reason)) = unfit.next() {
-        let more = unfit.count();
-        tracing::warn!(server, %tool, %reason, more, "a tool is left out of the list");
+/// Tells the operator of the first of them, each with the reason, and how many there are: one line for a page, whatever
+/// it holds.
+pub(super) fn warn(server: &str, unfit: &[(Arc<str>, String)]) {
+    if let [(tool, reason), more @ ..] = unfit {
+        let more = more.len();
+        tracing::warn!(server, tool = %tool.escape_debug(), %reason, more, "a tool is left out of the list");
     }
 }
 
@@ -22,20 +19,20 @@ mod tests {
     };
 
     use super::*;
-    use crate::mcp::Envelope;
 
     /// What is logged of a list.
-    fn logged(era: Era, tools: &str) -> String {
-        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{tools}]}}}}"#);
-        let envelope = Envelope::upstream(text.as_bytes()).expect("a response");
-        let page = Page::read(envelope.result.expect("a result").whole, 9).expect("a page");
+    fn logged(unfit: &[(&str, &str)]) -> String {
+        let unfit: Vec<_> = unfit
+            .iter()
+            .map(|(tool, reason)| (Arc::from(*tool), (*reason).to_owned()))
+            .collect();
         let mut file = tempfile::tempfile().expect("a file");
         let subscriber = tracing_subscriber::fmt()
             .without_time()
             .with_ansi(false)
             .with_writer(Arc::new(file.try_clone().expect("a handle")))
             .finish();
-        tracing::subscriber::with_default(subscriber, || warn("demo", era, &page));
+        tracing::subscriber::with_default(subscriber, || warn("demo", &unfit));
         let mut text = String::new();
         file.rewind().expect("a file");
         file.read_to_string(&mut text).expect("text");
@@ -44,17 +41,12 @@ mod tests {
 
     #[test]
     fn a_list_is_warned_of_once() {
-        const FIT: &str = r#"{"name":"a"}"#;
-        const ODD: &str =
-            r#"{"name":"b","inputSchema":{"properties":{"p\r":{"x-mcp-header":""}}}}"#;
-        const TASK: &str = r#"{"name":"c","execution":{"taskSupport":"required"}}"#;
-        assert_eq!(logged(Era::Modern, FIT), "");
-        assert_eq!(logged(Era::Legacy, ODD), "");
+        assert_eq!(logged(&[]), "");
         assert_eq!(
-            logged(Era::Modern, &[FIT, ODD, TASK, ODD].join(",")),
+            logged(&[("b\u{202e}", "first"), ("c", "second"), ("d", "third")]),
             concat!(
-                " WARN tollgate::gateway::unfit: a tool is left out of the list server=\"demo\" tool=b ",
-                "reason=`x-mcp-header` of `p\\r` cannot be part of a header's name more=2\n"
+                " WARN tollgate::gateway::unfit: a tool is left out of the list server=\"demo\" ",
+                "tool=b\\u{202e} reason=first more=2\n"
             )
         );
     }

@@ -12,7 +12,7 @@ use tracing_subscriber::{
 };
 
 /// The rooms whose level can be set.
-pub const ROOMS: [&str; 18] = [
+pub const ROOMS: [&str; 19] = [
     "address",
     "app",
     "approval",
@@ -27,6 +27,7 @@ pub const ROOMS: [&str; 18] = [
     "listen",
     "mcp",
     "policy",
+    "store",
     "telemetry",
     "upstream",
     "vault",

@@ -54,6 +54,12 @@ pub struct Metrics {
     pub audit_queue_depth: Gauge,
     /// 1 while records can be kept, else 0.
     pub audit_healthy: Gauge,
+    /// Definitions that were pinned at first use.
+    pub catalog_pinned: Counter,
+    catalog_blocked: Family<Labels<1>, Counter>,
+    store_operations: Family<Labels<1>, Counter>,
+    store_failures: Family<Labels<1>, Counter>,
+    store_seconds: Histogram,
     policy_generation: Gauge,
     policy_reload_ok: Gauge,
     policy_reload_failures: Counter,
@@ -88,6 +94,13 @@ impl Metrics {
             "Time from a call's arrival to its end",
             call_seconds.clone(),
         );
+        // 0.1 ms to 13 s, each twice the one before.
+        let store_seconds = Histogram::new(exponential_buckets(0.0001, 2.0, 18));
+        register.add(
+            "store_seconds",
+            "Time that a use of the database took, waiting included",
+            store_seconds.clone(),
+        );
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         register.add("build", "This build", build);
         Self {
@@ -117,6 +130,21 @@ impl Metrics {
             audit_queue_depth: register
                 .empty("audit_queue_depth", "Records that wait for the disk"),
             audit_healthy: register.empty("audit_healthy", "1 while records can be kept, else 0"),
+            catalog_pinned: register.empty(
+                "catalog_pinned",
+                "Definitions that were pinned at the first use of a view",
+            ),
+            catalog_blocked: register.empty(
+                "catalog_blocked",
+                "Definitions that are not offered, each counted once, by reason",
+            ),
+            store_operations: register
+                .empty("store_operations", "Uses of the database, by what was done"),
+            store_failures: register.empty(
+                "store_failures",
+                "Uses of the database that failed, by code",
+            ),
+            store_seconds,
             policy_generation: register
                 .empty("policy_generation", "Generation of the policy in force"),
             policy_reload_ok: register.empty(
@@ -167,9 +195,26 @@ impl Metrics {
         self.blocked.get_or_create(&[("code", code)]).inc();
     }
 
+    /// A definition is not offered for this reason.
+    pub fn catalog_blocked(&self, reason: &'static str) {
+        let labels = [("reason", reason)];
+        self.catalog_blocked.get_or_create(&labels).inc();
+    }
+
     /// The count of records of this kind; the journal asks once for each.
     pub fn audit_records(&self, kind: &'static str) -> Counter {
         self.audit_records.get_or_create_owned(&[("kind", kind)])
+    }
+
+    /// The database was used for `operation`, and failed with a code if there is one.
+    pub fn stored(&self, operation: &'static str, code: Option<&'static str>, took: Duration) {
+        self.store_operations
+            .get_or_create(&[("operation", operation)])
+            .inc();
+        if let Some(code) = code {
+            self.store_failures.get_or_create(&[("code", code)]).inc();
+        }
+        self.store_seconds.observe(took.as_secs_f64());
     }
 
     /// A policy of this generation came into force.
@@ -222,9 +267,13 @@ mod tests {
         metrics.connection(true);
         metrics.blocked("egress.address_blocked");
         metrics.audit_records("call").inc();
+        metrics.stored("read", None, Duration::from_micros(50));
+        metrics.stored("replace", Some("store.unavailable"), Duration::ZERO);
         metrics.policy_loaded(7);
         metrics.policy_refused();
         metrics.mcp_sessions.inc();
+        metrics.catalog_pinned.inc_by(3);
+        metrics.catalog_blocked("drifted");
         metrics.audit_queue_depth.set(4);
         let text = metrics.render();
         for line in [
@@ -236,6 +285,9 @@ mod tests {
             r#"tollgate_egress_connections_total{reused="true"} 1"#,
             r#"tollgate_egress_blocked_total{code="egress.address_blocked"} 1"#,
             r#"tollgate_audit_records_total{kind="call"} 1"#,
+            r#"tollgate_store_operations_total{operation="replace"} 1"#,
+            r#"tollgate_store_failures_total{code="store.unavailable"} 1"#,
+            r#"tollgate_store_seconds_bucket{le="0.0001"} 2"#,
             "tollgate_audit_records_lost_total 0",
             "tollgate_audit_syncs_total 0",
             "tollgate_audit_queue_depth 4",
@@ -244,6 +296,8 @@ mod tests {
             "tollgate_policy_reload_ok 0",
             "tollgate_policy_reload_failures_total 1",
             "tollgate_mcp_sessions 1",
+            "tollgate_catalog_pinned_total 3",
+            r#"tollgate_catalog_blocked_total{reason="drifted"} 1"#,
             r#"tollgate_build_info{version="0.1.0"} 1"#,
             "# EOF",
         ] {

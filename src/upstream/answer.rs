@@ -8,7 +8,12 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use super::{Error, Messages, resume::Way};
 use crate::{
     egress::{Body, Inbound},
-    mcp::{Envelope, Kind, envelope::splice, scan::Part, tools::Page},
+    mcp::{
+        Envelope, Kind,
+        envelope::splice,
+        items::{List, Page},
+        scan::Part,
+    },
     policy::Permit,
     refusal::Refusal,
 };
@@ -242,11 +247,11 @@ impl Message {
         (place.end <= self.bytes.len()).then_some(place)
     }
 
-    /// The page of tools in an answer to `tools/list`, of at most `max` tools; `None` for an error.
-    pub fn page(&self, max: usize) -> Result<Option<Page<'_>>, Refusal> {
+    /// The page in an answer that is one of `list`, of at most `max` items; `None` for an error.
+    pub fn page(&self, list: List, max: usize) -> Result<Option<Page<'_>>, Refusal> {
         let result = Envelope::upstream(&self.bytes)?.result;
         result
-            .map(|result| Page::read(result.whole, max))
+            .map(|result| Page::read(result.whole, list, max))
             .transpose()
     }
 

@@ -19,7 +19,7 @@ use std::{
 use nix::{errno::Errno, fcntl::OFlag};
 use zeroize::Zeroizing;
 
-use super::{Error, Sealer};
+use super::{Error, Mac, Sealer};
 use crate::id;
 
 const FORM: &str = "tollgate-keyring 1\n";
@@ -67,6 +67,11 @@ impl Keyring {
     /// What seals for `purpose`, with a key of its own: nothing that is sealed for one purpose opens for another.
     pub fn sealer(&self, purpose: &'static str) -> Sealer {
         Sealer::derive(self.id, &self.key, purpose)
+    }
+
+    /// What marks for `purpose`, with a key of its own, which no sealer has.
+    pub fn mac(&self, purpose: &'static str) -> Mac {
+        Mac::derive(&self.key, purpose)
     }
 }
 

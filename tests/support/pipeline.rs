@@ -17,6 +17,7 @@ use tollgate::{
     listen::{Agents, Bound, Limits, Lobby, Origins, Recorder, Terms, accept},
     memory::Memory,
     policy::Snapshot,
+    store::Store,
     telemetry::Metrics,
     upstream::Upstream,
     vault::Keyring,
@@ -45,12 +46,14 @@ impl Pipeline {
         let journal = Journal::open(options, clock.clone(), &metrics).unwrap();
         let keyring = Keyring::open(&folder.path().join("keyring")).unwrap();
         let rounds = keyring.sealer("rounds");
+        let mac = keyring.mac("store");
+        let store = Store::open(&folder.path().join("tollgate.db"), mac, metrics.clone()).unwrap();
         let shared = Shared::new(
             journal.clone(),
             metrics.clone(),
             clock,
             rounds,
-            Catalog::default(),
+            Catalog::new(Arc::new(store)),
         );
         let egress = Egress::new(
             TableResolver::of(&[]),

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// What takes effect only at the next start.
-const RESTART: &str = "state_dir, listen (but allowed_origins), identity (but admins) and audit take effect at the next start";
+const RESTART: &str = "state_dir, store, listen (but allowed_origins), identity (but admins) and audit take effect at the next start";
 
 /// The shape of `--json`.
 #[derive(Debug, Serialize)]
@@ -29,6 +29,7 @@ pub(super) struct Report {
     name_servers: Vec<String>,
     access_mode: &'static str,
     state_dir: String,
+    store: String,
     warnings: Vec<String>,
 }
 
@@ -88,6 +89,7 @@ impl Report {
             name_servers: name_servers(settings),
             access_mode: access_mode(policy.access_mode),
             state_dir: settings.state_dir.display().to_string(),
+            store: format!("sqlite:{}", settings.store.display()),
             warnings,
         }
     }
@@ -133,6 +135,7 @@ impl Report {
             &format!("TOOLS_ACCESS_MODE: {}", self.access_mode),
         );
         rows.row("state", &self.state_dir);
+        rows.row("store", &self.store);
         rows.row("restart", RESTART);
         for warning in &self.warnings {
             rows.row("warning", &styles.bad(warning));

@@ -61,7 +61,8 @@ dns       10.0.0.53:53
           10.1.0.53:53 for corp.example
 access    TOOLS_ACCESS_MODE: admins, whatever files say
 state     /nonexistent/state
-restart   state_dir, listen (but allowed_origins), identity (but admins) and audit take effect at the next start
+store     sqlite:/nonexistent/state/tollgate.db
+restart   state_dir, store, listen (but allowed_origins), identity (but admins) and audit take effect at the next start
 warning   HTTPS_PROXY is set and ignored: Tollgate uses no proxy on its way out
 warning   there is no key, so nobody can call; make one with `tollgate agent-key new`
 warning   servers are for admins and nobody is one; name some in `[identity] admins`, or set access = \"everyone\"
@@ -71,6 +72,7 @@ warning   server `b` cannot be reached: `https://10.0.0.1` is in 10.0.0.0/8 (pri
     );
     let json: serde_json::Value = serde_json::from_str(&json(&report)).expect("JSON");
     assert_eq!(json["faults"], serde_json::json!([]));
+    assert_eq!(json["store"], "sqlite:/nonexistent/state/tollgate.db");
     assert_eq!(json["servers"][1]["at"], "https://10.0.0.1");
     assert_eq!(
         json["private_grants"][1]["origin"],

@@ -1,0 +1,123 @@
+//! What an operator does with pins: looks at them, and accepts what was seen.
+
+use std::sync::Arc;
+
+use super::{By, Catalog, Error, Item, MAX_VARIANTS, Pinned, known::State};
+use crate::policy::Server;
+
+/// What is pinned of a server, and what this process last saw of it that is not.
+#[derive(Clone, Debug)]
+pub struct Overview {
+    /// What is pinned; version 0 where nothing is.
+    pub pinned: Arc<Pinned>,
+    /// What is shown and not offered, by kind and name.
+    pub blocked: Vec<Item>,
+}
+
+/// What an operator accepts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Accept {
+    /// Everything that is pinned or was seen.
+    All,
+    /// What has these names, of whatever kind.
+    Named(Vec<Arc<str>>),
+}
+
+impl Accept {
+    fn covers(&self, item: &Item) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(names) => names.contains(&item.name),
+        }
+    }
+}
+
+impl Catalog {
+    /// What is pinned of a server, and what was last seen that is not. Definitions that have no canonical form cannot be
+    /// accepted and are not in it.
+    ///
+    /// # Errors
+    ///
+    /// What is pinned cannot be read.
+    pub async fn overview(&self, server: &Server) -> Result<Overview, Error> {
+        let known = self.known(server);
+        let pinned = known.pinned(&*self.ledger).await?;
+        let blocked = known.state().blocked.items().cloned().collect();
+        Ok(Overview { pinned, blocked })
+    }
+
+    /// Accepts what was seen: the next version of the pins, in which first use is over. Of what has the name of an
+    /// accepted item, definitions that no view is shown any more go. It is durable on return, but for a server whose
+    /// pins are in a file, which the caller is to write.
+    ///
+    /// # Errors
+    ///
+    /// A name that was neither seen nor pinned; pins that cannot be read or written.
+    pub async fn accept(&self, server: &Server, what: &Accept) -> Result<Arc<Pinned>, Error> {
+        let known = self.known(server);
+        let name = &known.name;
+        let next = |pinned: &Pinned, state: &State| accepting(name, pinned, state, what);
+        if known.is_file() {
+            let pinned = known.pinned(&*self.ledger).await?;
+            let next = next(&pinned, &known.state())?;
+            return Ok(next.map_or(pinned, Arc::new));
+        }
+        let changed = known.change(&*self.ledger, next).await?;
+        // Every view is read anew before anything of it is called.
+        known.state().forget_seen();
+        match changed {
+            Some(pinned) => Ok(pinned),
+            None => known.pinned(&*self.ledger).await,
+        }
+    }
+}
+
+fn accepting(
+    server: &Arc<str>,
+    pinned: &Pinned,
+    state: &State,
+    what: &Accept,
+) -> Result<Option<Pinned>, Error> {
+    let seen: Vec<&Item> = state
+        .blocked
+        .items()
+        .filter(|item| what.covers(item))
+        .collect();
+    if let Accept::Named(names) = what {
+        let has = |name: &Arc<str>| {
+            let mut items = seen.iter().copied().chain(&pinned.items);
+            items.any(|item| item.name == *name)
+        };
+        if let Some(name) = names.iter().find(|name| !has(name)) {
+            return Err(Error::Unseen {
+                server: server.clone(),
+                name: name.clone(),
+            });
+        }
+    }
+    let version = pinned.version + 1;
+    let replaced = |old: &Item| {
+        let is_new = |new: &&Item| new.kind == old.kind && new.name == old.name;
+        seen.iter().copied().any(|new| is_new(&new)) && !state.shows(old)
+    };
+    let mut next = Pinned {
+        version,
+        reviewed: true,
+        ..pinned.clone()
+    };
+    next.items.retain(|old| !replaced(old));
+    for item in next.items.iter_mut().filter(|item| what.covers(item)) {
+        item.by = By::Operator;
+    }
+    for new in seen {
+        if next.named(new.kind, &new.name).len() < MAX_VARIANTS {
+            next.items.push(Item {
+                version,
+                by: By::Operator,
+                ..new.clone()
+            });
+            next.sort();
+        }
+    }
+    Ok(Some(next))
+}

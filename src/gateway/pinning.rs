@@ -1,0 +1,295 @@
+//! What a server shows, on its way into the catalogue: whole lists, read at the first use of a view and to find a tool;
+//! what is told of them.
+
+use bytes::Bytes;
+
+use super::{Asked, Gateway, asker::malformed, own};
+use crate::{
+    audit::{Kind, OutcomeKind, Phase, Record},
+    catalog::{
+        Block, Book, Error, Item, MAX_TOOLS, Report, Shown, Suspicion, Taken, View, suspicions,
+    },
+    deadline::Deadline,
+    egress::Effect,
+    mcp::{
+        Envelope,
+        items::{Fate, List},
+    },
+    policy::Permit,
+    refusal::{Code, Refusal},
+    upstream::{Edit, Message, Request},
+};
+
+/// Pages of one list at most.
+const MAX_PAGES: usize = 256;
+/// Records of one list at most; what is more is counted in the log.
+const RECORDS: usize = 1_024;
+/// Lines in the log of one list at most.
+const LINES: usize = 16;
+/// Work on more bytes than this holds a worker's other requests up, and is done elsewhere.
+const LARGE: usize = 128 << 10;
+
+/// The pins of the server; at the first use of the caller's view, what the whole list shows was entered before.
+pub(super) async fn settled(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    list: List,
+    deadline: Deadline,
+) -> Result<Book, Refusal> {
+    let book = open(gateway, permit).await?;
+    if book.is_settled(asked.view(permit), list) {
+        return Ok(book);
+    }
+    // An error is the server's own to tell: the caller's request brings it.
+    read_whole(gateway, asked, permit, &book, list, deadline).await?;
+    open(gateway, permit).await
+}
+
+/// Reads the whole list of tools for a call, unless another has just done so.
+pub(super) async fn read_tools(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    deadline: Deadline,
+) -> Result<(), Refusal> {
+    let book = open(gateway, permit).await?;
+    match read_whole(gateway, asked, permit, &book, List::Tools, deadline).await? {
+        true => Ok(()),
+        false => Err(malformed(permit, "it answered tools/list with an error")),
+    }
+}
+
+/// The pins of the server.
+pub(super) async fn open(gateway: &Gateway, permit: &Permit) -> Result<Book, Refusal> {
+    let server = permit.server();
+    let book = gateway.shared.catalog.open(server).await;
+    book.map_err(|error| refusal(permit, error))
+}
+
+/// Logs why pins cannot be used, which is for the operator to see to.
+pub(super) fn refusal(permit: &Permit, error: Error) -> Refusal {
+    let refusal = Refusal::from(error);
+    tracing::error!(
+        server = %permit.server().name,
+        code = refusal.code.as_str(),
+        detail = refusal.detail.as_deref(),
+        "{}",
+        refusal.public
+    );
+    refusal
+}
+
+/// Reads all pages of a list, unless another has just done so. False where the server answers with an error.
+async fn read_whole(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    book: &Book,
+    list: List,
+    deadline: Deadline,
+) -> Result<bool, Refusal> {
+    let Some(turn) = book.turn(asked.view(permit), list).await else {
+        return Ok(true);
+    };
+    let mut shown: Vec<Shown> = Vec::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..MAX_PAGES {
+        let message = read_one(gateway, asked, permit, list, cursor.as_deref(), deadline).await?;
+        let Some(sheet) = Sheet::read(&message, list).await? else {
+            return Ok(false);
+        };
+        shown.extend(sheet.shown);
+        if shown.len() > MAX_TOOLS {
+            return Err(too_large(permit, &format!("{MAX_TOOLS} {}s", list.item())));
+        }
+        cursor = sheet.cursor;
+        if cursor.is_none() {
+            let finished = turn.finish(&shown).await;
+            let found = finished.map_err(|error| refusal(permit, error))?;
+            report(gateway, permit, found).await?;
+            return Ok(true);
+        }
+    }
+    let pages = format!("{MAX_PAGES} pages of {}s", list.item());
+    Err(too_large(permit, &pages))
+}
+
+fn too_large(permit: &Permit, what: &str) -> Refusal {
+    let server = &permit.server().name;
+    Refusal::new(
+        Code::CatalogTooLarge,
+        format!("server `{server}` offers more than {what}"),
+    )
+}
+
+async fn read_one(
+    gateway: &Gateway,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    list: List,
+    cursor: Option<&str>,
+    deadline: Deadline,
+) -> Result<Message, Refusal> {
+    let id = gateway.upstream.next_id();
+    let offer = asked.offer(permit).unwrap_or_default();
+    let request = Request {
+        permit,
+        wire: asked.wire(|| own::headers(list.method().as_str())),
+        body: own::list_body(list, asked.asker.era, id, cursor, offer.as_json()),
+        id,
+        effect: &Effect::Read,
+        deadline,
+    };
+    let (message, _) = gateway.upstream.ask_whole(request).await?;
+    Ok(message?)
+}
+
+/// What one page shows.
+pub(super) struct Sheet {
+    /// The items, in the server's order.
+    pub(super) shown: Vec<Shown>,
+    /// The JSON text of the cursor that leads on.
+    cursor: Option<String>,
+}
+
+impl Sheet {
+    /// Reads a page of `list`; `None` for an error.
+    pub(super) async fn read(message: &Message, list: List) -> Result<Option<Self>, Refusal> {
+        let size = message.size();
+        let message = message.clone();
+        aside(size, move || {
+            let page = message.page(list, MAX_TOOLS)?;
+            Ok(page.map(|page| Self {
+                shown: page
+                    .items
+                    .iter()
+                    .map(|item| Shown::of(list, item))
+                    .collect(),
+                cursor: page.next_cursor.map(|cursor| cursor.as_str().to_owned()),
+            }))
+        })
+        .await
+    }
+}
+
+/// Does work on so many bytes where it holds nobody up.
+async fn aside<T: Send + 'static>(size: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
+    if size <= LARGE {
+        return work();
+    }
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+/// Puts the instructions of a server, a part of `message`, back to those that are pinned; at the first use of a view
+/// they are pinned. Where none are, none are passed on.
+pub(super) async fn instructions(
+    gateway: &Gateway,
+    permit: &Permit,
+    view: View,
+    message: &Message,
+    found: Option<&str>,
+) -> Result<Option<Edit>, Refusal> {
+    let Some(found) = found else {
+        return Ok(None);
+    };
+    let book = open(gateway, permit).await?;
+    let judged = book.instructions(view, found).await;
+    let (fate, news) = judged.map_err(|error| refusal(permit, error))?;
+    report(gateway, permit, news).await?;
+    let text = match &fate {
+        Fate::Keep => return Ok(None),
+        Fate::Drop => r#""""#,
+        Fate::Replace(pinned) => pinned,
+    };
+    let place = message.part_of_result(found);
+    Ok(place.map(|place| Edit {
+        place,
+        text: text.to_owned(),
+    }))
+}
+
+/// Tells of what was pinned, and of what is not offered: records before anything is offered, the log, metrics.
+pub(super) async fn report(
+    gateway: &Gateway,
+    permit: &Permit,
+    report: Report,
+) -> Result<(), Refusal> {
+    if let Some(taken) = report.taken {
+        tell_taken(gateway, permit, taken).await?;
+    }
+    tell_blocks(gateway, permit, &report.blocks)
+}
+
+async fn tell_taken(gateway: &Gateway, permit: &Permit, taken: Taken) -> Result<(), Refusal> {
+    let server = &permit.server().name;
+    let (version, items) = (taken.version, taken.items.len());
+    tracing::info!(%server, version, items, "the first list of a view was pinned");
+    let pinned = record(gateway, permit, "pinned").ended(OutcomeKind::Allowed, None);
+    let _kept = gateway.shared.journal.queue(pinned)?;
+    gateway.shared.metrics.catalog_pinned.inc_by(items as u64);
+    let others = gateway.shared.catalog.others(server);
+    let size = taken.items.iter().map(|item| item.definition.len()).sum();
+    let found = aside(size, move || {
+        let found = taken.items.into_iter().flat_map(|item| {
+            let found = suspicions(&item, &others);
+            found.into_iter().map(move |found| (item.clone(), found))
+        });
+        found.take(RECORDS).collect::<Vec<(Item, Suspicion)>>()
+    });
+    for (at, (item, suspicion)) in found.await.into_iter().enumerate() {
+        if at < LINES {
+            let (kind, name) = (item.kind.as_str(), item.name.escape_debug());
+            tracing::warn!(%server, kind, %name, %suspicion, "a pinned definition is suspicious");
+        }
+        let mut record = record(gateway, permit, "suspicious").ended(OutcomeKind::Allowed, None);
+        record.tool = Some(item.name);
+        let _kept = gateway.shared.journal.queue(record)?;
+    }
+    Ok(())
+}
+
+fn tell_blocks(gateway: &Gateway, permit: &Permit, blocks: &[Block]) -> Result<(), Refusal> {
+    let server = &permit.server().name;
+    for (at, block) in blocks.iter().enumerate() {
+        let (kind, reason) = (block.kind.as_str(), &block.reason);
+        gateway.shared.metrics.catalog_blocked(reason.as_str());
+        if at < LINES {
+            let name = block.name.escape_debug();
+            tracing::warn!(%server, kind, %name, %reason, "a definition is not offered");
+        }
+        if at < RECORDS {
+            let mut record = record(gateway, permit, reason.as_str())
+                .ended(OutcomeKind::Refused, Some(reason.code()));
+            record.tool = Some(block.name.clone());
+            let _kept = gateway.shared.journal.queue(record)?;
+        }
+    }
+    if blocks.len() > LINES {
+        let more = blocks.len() - LINES;
+        tracing::warn!(%server, more, "more definitions are not offered");
+    }
+    Ok(())
+}
+
+fn record(gateway: &Gateway, permit: &Permit, what: &'static str) -> Record {
+    let now = gateway.shared.clock.now();
+    let mut record = Record::new(now, Kind::Catalog, Phase::Decision);
+    record.server = Some(permit.server().name.clone());
+    record.generation = Some(permit.generation());
+    record.method = Some(what.into());
+    record
+}
+
+/// Takes down that the server says its tools changed; `text` is a notification that some list did.
+pub(super) fn changed(gateway: &Gateway, permit: &Permit, text: &Bytes) {
+    const OTHERS: [&str; 2] = [
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+    ];
+    let message = Envelope::upstream(text);
+    if !message.is_ok_and(|message| OTHERS.contains(&&*message.method)) {
+        gateway.shared.catalog.changed(permit.server());
+    }
+}

@@ -1,0 +1,114 @@
+//! The file: made with mode 0600, and refused where somebody else could have written it or may read it.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File, Metadata, OpenOptions},
+    io::{self, ErrorKind},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use nix::{errno::Errno, fcntl::OFlag};
+
+use super::Error;
+
+/// What SQLite keeps beside a database while it is in use.
+const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// What nobody but the owner may do.
+const OTHERS: u32 = 0o077;
+
+/// A file that nobody else can have written, by the names that its folder has now.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Own {
+    /// Without a link in it: SQLite follows none.
+    pub(super) path: PathBuf,
+    /// Which file stands there.
+    identity: (u64, u64),
+}
+
+impl Own {
+    /// Makes the file at `path` where there is none, and checks it and what is beside it.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let unusable = unusable(path);
+        let none = || io::Error::from(ErrorKind::InvalidInput);
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(unusable(none()));
+        };
+        let folder = folder.canonicalize().map_err(&unusable)?;
+        let path = folder.join(name);
+        let file =
+            open(&path).map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
+                // A link, a folder, a socket.
+                Some(Errno::ELOOP | Errno::EISDIR | Errno::ENXIO) => {
+                    Error::NotAFile { path: path.clone() }
+                }
+                _ => unusable(error),
+            })?;
+        let found = file.metadata().map_err(&unusable)?;
+        private(&path, &found)?;
+        // A new name outlives a power cut only once its folder is on disk.
+        let synced = File::open(&folder).and_then(|folder| folder.sync_all());
+        synced.map_err(&unusable)?;
+        for ending in BESIDE {
+            let mut beside: OsString = path.clone().into();
+            beside.push(ending);
+            let beside = PathBuf::from(beside);
+            match fs::symlink_metadata(&beside) {
+                Ok(found) => private(&beside, &found)?,
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(unusable(error)),
+            }
+        }
+        Ok(Self {
+            path,
+            identity: identity(&found),
+        })
+    }
+
+    /// Whether the file is still the one that its name leads to.
+    pub(super) fn stands(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_ok_and(|found| identity(&found) == self.identity)
+    }
+}
+
+fn identity(found: &Metadata) -> (u64, u64) {
+    (found.dev(), found.ino())
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags.bits())
+        .open(path)
+}
+
+fn private(path: &Path, found: &Metadata) -> Result<(), Error> {
+    if !found.is_file() {
+        return Err(Error::NotAFile { path: path.into() });
+    }
+    let expected_uid = nix::unistd::geteuid().as_raw();
+    let (uid, mode) = (found.uid(), found.mode() & 0o7777);
+    if ![expected_uid, 0].contains(&uid) || mode & OTHERS != 0 {
+        return Err(Error::Loose {
+            path: path.into(),
+            uid,
+            mode,
+            expected_uid,
+        });
+    }
+    Ok(())
+}
+
+fn unusable(path: &Path) -> impl Fn(io::Error) -> Error + use<> {
+    let path = path.to_owned();
+    move |source| Error::Unusable {
+        path: path.clone(),
+        source,
+    }
+}

@@ -1,0 +1,113 @@
+//! Versions of the database: each change of its tables is one, made in one transaction and never undone.
+//!
+//! A change that was released is never edited; another one comes after it.
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+
+use super::heads;
+use crate::vault::Mac;
+
+/// Marks the file as Tollgate's ("tgdb"), where `file` and SQLite look for it.
+pub(super) const APPLICATION: u32 = 0x7467_6462;
+
+type Step = fn(&Transaction<'_>, &Mac) -> rusqlite::Result<()>;
+
+/// Every change; the place, from 1, is the version it leads to.
+const STEPS: &[Step] = &[pins];
+
+/// What a file is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Nothing was ever written to it.
+    Empty,
+    /// Something else's database.
+    Foreign,
+    /// A database of this version of the tables.
+    Version(u32),
+}
+
+/// The last version that this program knows.
+pub(super) const fn known() -> u32 {
+    STEPS.len() as u32
+}
+
+/// Looks, and changes nothing.
+pub(super) fn look(connection: &Connection) -> rusqlite::Result<Found> {
+    let one = |sql| connection.query_row(sql, [], |row| row.get::<_, u32>(0));
+    let application = one("SELECT application_id FROM pragma_application_id")?;
+    if application != APPLICATION {
+        let tables = one("SELECT count(*) FROM sqlite_schema")?;
+        let empty = application == 0 && tables == 0;
+        return Ok(if empty { Found::Empty } else { Found::Foreign });
+    }
+    let version = connection
+        .query_row("SELECT max(version) FROM migrations", [], |row| row.get(0))
+        .optional()?;
+    Ok(Found::Version(version.unwrap_or_default()))
+}
+
+/// Makes one change after the other, until the tables have the last version; of several processes, one makes each.
+pub(super) fn migrate(connection: &mut Connection, mac: &Mac) -> rusqlite::Result<()> {
+    loop {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let version = match look(&transaction)? {
+            Found::Version(version) => version,
+            Found::Empty | Found::Foreign => {
+                transaction.pragma_update(None, "application_id", APPLICATION)?;
+                transaction.execute_batch(
+                    "CREATE TABLE migrations (
+                        version INTEGER PRIMARY KEY,
+                        made_by TEXT NOT NULL
+                    ) STRICT;",
+                )?;
+                0
+            }
+        };
+        let Some(step) = STEPS.get(version as usize) else {
+            return Ok(());
+        };
+        step(&transaction, mac)?;
+        transaction.execute(
+            "INSERT INTO migrations (version, made_by) VALUES (?1, ?2)",
+            (version + 1, env!("CARGO_PKG_VERSION")),
+        )?;
+        transaction.commit()?;
+    }
+}
+
+/// Version 1: what is pinned of each server, and the mark over all of it.
+fn pins(transaction: &Transaction<'_>, mac: &Mac) -> rusqlite::Result<()> {
+    transaction.execute_batch(
+        "CREATE TABLE pins (
+            id INTEGER PRIMARY KEY,
+            server TEXT NOT NULL,
+            endpoint TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            reviewed INTEGER NOT NULL,
+            views BLOB NOT NULL,
+            items INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            list BLOB NOT NULL,
+            mac BLOB NOT NULL,
+            UNIQUE (server, endpoint)
+        ) STRICT;
+        CREATE TABLE pin_items (
+            pin INTEGER NOT NULL REFERENCES pins (id) DEFERRABLE INITIALLY DEFERRED,
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            digest BLOB NOT NULL,
+            version INTEGER NOT NULL,
+            made_by TEXT NOT NULL,
+            mac BLOB NOT NULL,
+            definition TEXT NOT NULL,
+            PRIMARY KEY (pin, kind, name, digest)
+        ) STRICT;
+        CREATE TABLE pins_of_all (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            servers INTEGER NOT NULL,
+            list BLOB NOT NULL,
+            mac BLOB NOT NULL
+        ) STRICT;",
+    )?;
+    heads::Heads::default().write(transaction, mac)
+}
