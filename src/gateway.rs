@@ -25,6 +25,7 @@ mod questions;
 mod relay;
 mod reply;
 mod resume;
+mod review;
 mod rounds;
 mod seats;
 mod session;

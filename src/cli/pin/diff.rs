@@ -220,10 +220,7 @@ mod tests {
         let text = "word ".repeat(200);
         let old = format!("\"{text}reads it. {text}\"");
         let new = format!("\"{text}reads\u{200b} it\u{202e}. {text}\"");
-        assert_eq!(
-            unified(&old, &new, Styles::plain()),
-            ""
-        );
+        assert_eq!(unified(&old, &new, Styles::plain()), "");
         assert_eq!(whole("\"\u{9b}31m\"", Styles::plain()), "+\"\\u009b31m\"\n");
     }
 

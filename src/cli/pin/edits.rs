@@ -166,7 +166,10 @@ mod tests {
         assert_eq!(of("abc", "abc"), []);
         assert_eq!(of("abc", "abxc"), [(2..2, 2..3)]);
         assert_eq!(of("abcd", "ad"), [(1..3, 1..1)]);
-        assert_eq!(of("xaxbx", "yaybyx"), [(0..1, 0..1), (2..3, 2..3), (4..4, 4..5)]);
+        assert_eq!(
+            of("xaxbx", "yaybyx"),
+            [(0..1, 0..1), (2..3, 2..3), (4..4, 4..5)]
+        );
         assert_eq!(of("aaaa", "aabaa"), [(2..2, 2..3)]);
     }
 

@@ -20,10 +20,10 @@ pub(super) fn table(pins: &Pins, styles: Styles) -> String {
     };
     let kinds = width("kind", |row| row.kind.clone());
     let names = width("name", name);
-    let read_only = width("read-only", |row| read_only(row).to_owned());
+    let read_onlys = width("read-only", |row| read_only(row).to_owned());
     if !pins.items.is_empty() {
         let head = format!(
-            "{:<kinds$}  {:<names$}  {:<8}  {:<read_only$}  version",
+            "{:<kinds$}  {:<names$}  {:<8}  {:<read_onlys$}  version",
             "kind", "name", "state", "read-only"
         );
         line(&mut out, &styles.dim(&head));
@@ -38,7 +38,7 @@ pub(super) fn table(pins: &Pins, styles: Styles) -> String {
         };
         let version = row.version.map_or("-".to_owned(), |at| at.to_string());
         let cells = format!(
-            "{:<kinds$}  {:<names$}  {padded}  {:<read_only$}  {version}",
+            "{:<kinds$}  {:<names$}  {padded}  {:<read_onlys$}  {version}",
             row.kind,
             name(row),
             read_only(row)
@@ -61,7 +61,11 @@ fn headline(pins: &Pins) -> String {
         (_, version) if pins.reviewed => format!("pins in the store, version {version}, reviewed"),
         (_, version) => format!("pins in the store, version {version}, by first use"),
     };
-    format!("{}: {place}, {}", pins.server, counted(pins.items.len(), "item"))
+    format!(
+        "{}: {place}, {}",
+        pins.server,
+        counted(pins.items.len(), "item")
+    )
 }
 
 fn next_steps(out: &mut String, pins: &Pins) {
@@ -83,11 +87,13 @@ fn next_steps(out: &mut String, pins: &Pins) {
         line(
             out,
             &format!(
-                "\n{} to read only, and still count as a side effect; to accept what they say, write into \
-                 servers/{server}.toml\n  read_only = \"hints\"\nor only for those of now\n  read_only = [{}]",
+                "\n{}, write into servers/{server}.toml\n  read_only = \"hints\"\nor only for those of now\n  read_only = [{}]",
                 match hinted.len() {
-                    1 => "1 tool claims".to_owned(),
-                    many => format!("{many} tools claim"),
+                    1 => "1 tool claims to read only, and still counts as a side effect; to accept what it says"
+                        .to_owned(),
+                    many => format!(
+                        "{many} tools claim to read only, and still count as side effects; to accept what they say"
+                    ),
                 },
                 hinted.join(", ")
             ),
@@ -168,7 +174,10 @@ fn difference(out: &mut String, row: &Row, styles: Styles) {
             ));
         }
         None => {
-            line(out, &styles.dim(&format!("+++ seen   {}", digest(&seen.sha256))));
+            line(
+                out,
+                &styles.dim(&format!("+++ seen   {}", digest(&seen.sha256))),
+            );
             out.push_str(&diff::whole(seen.definition.get(), styles));
         }
     }
