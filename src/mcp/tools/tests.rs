@@ -1,111 +1,31 @@
 use super::*;
-use crate::mcp::{Envelope, envelope::splice};
 
-const LIST: &str = r##"{"jsonrpc":"2.0","id":1,"result":{ "tools" : [ {"name":"a","inputSchema":{"$ref":"#/x","n":1.0}} ,
-    {"x-odd":{"k":1,"k":2},"name":"\u0062"},{"name":"c"} ],"nextCursor":"","ttlMs":5}}"##;
-
-fn page(message: &str) -> Result<Vec<String>, Code> {
-    let envelope = Envelope::upstream(message.as_bytes()).expect("a response");
-    let result = envelope.result.expect("a result").whole;
-    let page = Page::read(result, 3).map_err(|refusal| refusal.code)?;
-    Ok(page
-        .tools
-        .into_iter()
-        .map(|tool| tool.name.into_owned())
-        .collect())
+fn read(definition: &str) -> Tool {
+    Tool::read(definition).expect("a definition")
 }
 
 #[test]
-fn tools_are_taken_out_and_the_rest_keeps_its_bytes() {
-    let envelope = Envelope::upstream(LIST.as_bytes()).expect("a response");
-    let page = Page::read(envelope.result.expect("a result").whole, 3).expect("a page");
-    assert_eq!(page.next_cursor.map(|part| part.as_str()), Some("\"\""));
-    assert_eq!(
-        page.tools[1].definition.as_str(),
-        r#"{"x-odd":{"k":1,"k":2},"name":"\u0062"}"#
-    );
-    assert_eq!(&LIST[page.tools[2].definition.range()], r#"{"name":"c"}"#);
-    assert_eq!(page.filtered(|_| true), None);
-    assert_eq!(page.filtered(|_| false).as_deref(), Some(b"[]".as_slice()));
-    let array = page.filtered(|tool| tool.name != "b").expect("one went");
-    let whole = splice(LIST.as_bytes(), &[(page.range(), &array)]);
-    assert_eq!(
-        String::from_utf8(whole).expect("text"),
-        r##"{"jsonrpc":"2.0","id":1,"result":{ "tools" : [{"name":"a","inputSchema":{"$ref":"#/x","n":1.0}},{"name":"c"}],"nextCursor":"","ttlMs":5}}"##
-    );
-}
-
-#[test]
-fn lists_that_are_none_are_refused() {
-    let of = |result: &str| page(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#));
-    assert_eq!(
-        of(r#"{"tools":[{"name":"a"},{"name":"a"}],"nextCursor":null}"#),
-        Ok(vec!["a".into(), "a".into()])
-    );
-    assert_eq!(of(r#"{"tools":[]}"#), Ok(vec![]));
-    for result in [
-        "7",
-        "{}",
-        r#"{"tools":{}}"#,
-        r#"{"tools":[7]}"#,
-        r#"{"tools":[{}]}"#,
-        r#"{"tools":[{"name":7}]}"#,
-        r#"{"tools":[{"name":""}]}"#,
-        r#"{"tools":[{"name":"a","name":"b"}]}"#,
-        r#"{"tools":[],"tools":[]}"#,
-        r#"{"tools":[],"nextCursor":7}"#,
-    ] {
-        assert_eq!(of(result), Err(Code::UpstreamMalformed), "{result}");
-    }
-    let long = format!(r#"{{"tools":[{{"name":"{}"}}]}}"#, "n".repeat(513));
-    assert_eq!(of(&long), Err(Code::UpstreamMalformed));
-    let many = format!(r#"{{"tools":[{}]}}"#, [r#"{"name":"a"}"#; 4].join(","));
-    assert_eq!(of(&many), Err(Code::CatalogTooLarge));
-}
-
-#[test]
-fn what_a_tool_mirrors_and_whether_it_can_be_called_is_read_with_it() {
-    let unfit = |tool: &str, era| {
-        let list = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{tool}]}}}}"#);
-        let envelope = Envelope::upstream(list.as_bytes()).expect("a response");
-        let page = Page::read(envelope.result.expect("a result").whole, 1).expect("a page");
-        page.tools[0].unfit(era).map(|unfit| unfit.to_string())
-    };
+fn whether_a_tool_can_be_called_is_read_with_it() {
     const TASK: &str = "it can be called as a task only, and tasks are not relayed";
     for (tool, legacy, modern) in [
         (r#"{"name":"a"}"#, None, None),
         (
-            r#"{"name":"a","x-mcp-header":7,"title":"x-mcp-header"}"#,
+            r#"{"name":"a","title":"x-mcp-header","x-mcp-header":7}"#,
             None,
             None,
         ),
         (
-            r#"{"name":"a","inputSchema":{"properties":{"x-mcp-header":{}}}}"#,
+            r#"{"inputSchema":{"properties":{"x-mcp-header":{}}},"name":"a"}"#,
             None,
             None,
         ),
         (
-            r#"{"name":"a","inputSchema":{},"inputSchema":{}}"#,
-            None,
-            None,
-        ),
-        (
-            r#"{"name":"a","inputSchema":{"x-mcp-header":"B"}}"#,
+            r#"{"inputSchema":{"x-mcp-header":"B"},"name":"a"}"#,
             None,
             Some("`x-mcp-header` in `` is not on a property that only `properties` lead to"),
         ),
         (
-            r#"{"name":"a","inputSchema":{"x-mcp-header":"B"},"inputSchema":{}}"#,
-            None,
-            Some("`inputSchema` stands twice in one object of an annotated schema"),
-        ),
-        (
-            r#"{"name":"a","execution":{"taskSupport":"required"}}"#,
-            Some(TASK),
-            Some(TASK),
-        ),
-        (
-            r#"{"name":"a","execution":{"taskSupport":"r\u0065quired"}}"#,
+            r#"{"execution":{"taskSupport":"required"},"name":"a"}"#,
             Some(TASK),
             Some(TASK),
         ),
@@ -121,7 +41,42 @@ fn what_a_tool_mirrors_and_whether_it_can_be_called_is_read_with_it() {
         ),
         (r#"{"execution":"required","name":"a"}"#, None, None),
     ] {
-        assert_eq!(unfit(tool, Era::Legacy).as_deref(), legacy, "{tool}");
-        assert_eq!(unfit(tool, Era::Modern).as_deref(), modern, "{tool}");
+        let found = read(tool);
+        let unfit = |era| found.unfit(era).map(|unfit| unfit.to_string());
+        assert_eq!(unfit(Era::Legacy).as_deref(), legacy, "{tool}");
+        assert_eq!(unfit(Era::Modern).as_deref(), modern, "{tool}");
     }
+}
+
+#[test]
+fn only_a_plain_hint_says_that_a_tool_reads() {
+    for (annotations, reads) in [
+        (r#"{"readOnlyHint":true}"#, true),
+        (r#"{"destructiveHint":false,"readOnlyHint":true}"#, true),
+        (r#"{"readOnlyHint":false}"#, false),
+        (r#"{"readOnlyHint":"true"}"#, false),
+        (r#"{"readOnlyHint":1}"#, false),
+        (r#"{"readonlyhint":true}"#, false),
+        (r#"{"READONLYHINT":false,"readOnlyHint":true}"#, false),
+        (r#"{"destructiveHint":true,"readOnlyHint":true}"#, false),
+        (r#"[{"readOnlyHint":true}]"#, false),
+        ("{}", false),
+    ] {
+        let tool = read(&format!(r#"{{"annotations":{annotations},"name":"a"}}"#));
+        assert_eq!(tool.read_only_hint, reads, "{annotations}");
+    }
+    assert!(!read(r#"{"name":"a","readOnlyHint":true}"#).read_only_hint);
+}
+
+#[test]
+fn schemas_are_found_where_they_stand() {
+    const TOOL: &str = r#"{"inputSchema":{"type":"object"},"name":"a","outputSchema":{}}"#;
+    let tool = read(TOOL);
+    assert_eq!(
+        &TOOL[tool.input_schema.expect("a schema")],
+        r#"{"type":"object"}"#
+    );
+    assert!(tool.has_output_schema);
+    let bare = read(r#"{"name":"a"}"#);
+    assert_eq!((bare.input_schema, bare.has_output_schema), (None, false));
 }
