@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn a_change_is_shown_with_the_lines_around_it() {
-        let old = r#"{"a":1,"b":{"c":[1,2,3]},"d":"x","e":"y","f":1,"g":2,"h":3,"i":4,"j":5,"k":6,"l":7}"#;
-        let new = r#"{"a":1,"b":{"c":[1,3]},"d":"x","e":"z","f":1,"g":2,"h":3,"i":4,"j":5,"k":6,"l":8,"m":0}"#;
+        let old = r#"{"a":1,"b":{"c":[1,2,3]},"d":"x","e":"y","f":1,"g":2,"h":3,"i":4,"j":5,"k":6,"k2":6,"l":7}"#;
+        let new = r#"{"a":1,"b":{"c":[1,3]},"d":"x","e":"z","f":1,"g":2,"h":3,"i":4,"j":5,"k":6,"k2":6,"l":8,"m":0}"#;
         assert_eq!(
             unified(old, new, Styles::plain()),
             "\
@@ -202,10 +202,10 @@ mod tests {
    \"f\": 1,
    \"g\": 2,
    \"h\": 3,
-@@ -17,5 +16,6 @@
-   \"i\": 4,
+@@ -16,5 +15,6 @@
    \"j\": 5,
    \"k\": 6,
+   \"k2\": 6,
 -  \"l\": 7
 +  \"l\": 8,
 +  \"m\": 0
@@ -220,13 +220,29 @@ mod tests {
         let text = "word ".repeat(200);
         let old = format!("\"{text}reads it. {text}\"");
         let new = format!("\"{text}reads\u{200b} it\u{202e}. {text}\"");
-        assert_eq!(unified(&old, &new, Styles::plain()), "");
+        assert_eq!(
+            unified(&old, &new, Styles::plain()),
+            "\
+@@ -1,1 +1,1 @@
+-\"word word word word word word word word word wo[… 910 unchanged …]rd word word word word word word word word \
+reads it. word word word word word word word word word w[… 907 unchanged …]d word word word word word word word word \
+word \"
++\"word word word word word word word word word wo[… 910 unchanged …]rd word word word word word word word word \
+reads\\u200b it\\u202e. word word word word word word word word word w[… 907 unchanged …]d word word word word word \
+word word word word \"
+"
+        );
         assert_eq!(whole("\"\u{9b}31m\"", Styles::plain()), "+\"\\u009b31m\"\n");
     }
 
     #[test]
     fn changed_words_stand_out_in_colour() {
         let painted = unified("\"it reads\"", "\"it writes\"", Styles::coloured());
-        assert_eq!(painted, "");
+        assert_eq!(
+            painted,
+            "\u{1b}[2m@@ -1,1 +1,1 @@\u{1b}[0m\n\
+             \u{1b}[31m-\u{1b}[0m\u{1b}[31m\"it \u{1b}[0m\u{1b}[7m\u{1b}[31mreads\u{1b}[0m\u{1b}[31m\"\u{1b}[0m\n\
+             \u{1b}[32m+\u{1b}[0m\u{1b}[32m\"it \u{1b}[0m\u{1b}[7m\u{1b}[32mwrites\u{1b}[0m\u{1b}[32m\"\u{1b}[0m\n"
+        );
     }
 }

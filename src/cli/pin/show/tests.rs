@@ -69,13 +69,13 @@ fn the_table_says_how_each_item_stands_and_what_comes_next() {
         table(&example(), Styles::plain()),
         "\
 notes: pins in the store, version 3, by first use, 5 items
-kind          name          state     read-only  version
-tool          get           pinned    hint       2
-tool          list*         absent    accepted   2
-tool          put           drifted   -          2
+kind          name         state     read-only  version
+tool          get          pinned    hint       2
+tool          list*        absent    accepted   2
+tool          put          drifted   -          2
               ! it tells the model: `<important>`
 tool          \\u001b[31mx  new       -          -
-instructions  -             pinned    -          2
+instructions  -            pinned    -          2
 
 2 of 5 differ and are not offered; look at them with `tollgate pin notes --diff`, and accept with `tollgate pin notes \
 --accept NAME` or `--accept-all`
