@@ -71,7 +71,7 @@ impl Book {
     /// Holds a page against what is pinned, and learns from it which tools `view` is shown.
     pub fn judge(&self, view: View, era: Era, list: List, shown: &[Shown]) -> Judged {
         let mut state = self.known.state();
-        let (verdicts, blocks) = state.judge(&self.pinned, view, shown);
+        let (verdicts, blocks) = state.judge(view, shown);
         if list == List::Tools {
             state.learn(view, shown, &verdicts, None);
         }
@@ -166,7 +166,7 @@ impl Book {
     ) -> Result<(Fate<Arc<str>>, Report), Error> {
         let shown = [Shown::instructions(text)];
         let (book, taken) = self.taking(view, ItemKind::Instructions, &shown).await?;
-        let (verdicts, blocks) = book.known.state().judge(&book.pinned, view, &shown);
+        let (verdicts, blocks) = book.known.state().judge(view, &shown);
         let fate = match &verdicts[..] {
             [Verdict::Pinned(_)] => Fate::Keep,
             _ => book.instead(&shown[0]),
@@ -223,7 +223,7 @@ impl Turn {
         let (book, taken) = self.book.taking(self.view, kind, shown).await?;
         let mut state = book.known.state();
         state.blocked.begin(self.view, kind);
-        let (verdicts, blocks) = state.judge(&book.pinned, self.view, shown);
+        let (verdicts, blocks) = state.judge(self.view, shown);
         if self.list == List::Tools {
             state.learn(self.view, shown, &verdicts, Some(self.changes));
         }

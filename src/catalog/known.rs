@@ -226,19 +226,15 @@ impl State {
         self.views.iter().find(|seen| seen.view == view)
     }
 
-    /// Holds what was shown against `pinned`; notes what is blocked, and returns what of that is new.
-    pub(super) fn judge(
-        &mut self,
-        pinned: &Pinned,
-        view: View,
-        shown: &[Shown],
-    ) -> (Vec<Verdict>, Vec<Block>) {
+    /// Holds what was shown against what is pinned now; notes what is blocked, and returns what of that is new.
+    pub(super) fn judge(&mut self, view: View, shown: &[Shown]) -> (Vec<Verdict>, Vec<Block>) {
+        let pinned = self.pinned.clone().unwrap_or_default();
         let mut blocks = Vec::new();
         let verdicts = shown
             .iter()
             .map(|shown| {
                 let reason = match &shown.item {
-                    Ok(item) => match self.as_pinned(pinned, item) {
+                    Ok(item) => match self.as_pinned(&pinned, item) {
                         Ok(verdict) => return verdict,
                         Err(reason) => reason,
                     },

@@ -2,12 +2,14 @@
 //! what is told of them.
 
 use bytes::Bytes;
+use tokio::time::timeout_at;
 
 use super::{Asked, Gateway, asker::malformed, own};
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record},
     catalog::{
-        Block, Book, Error, Item, MAX_TOOLS, Report, Shown, Suspicion, Taken, View, suspicions,
+        Block, Book, Error, Item, MAX_BYTES, MAX_TOOLS, Report, Shown, Suspicion, Taken, View,
+        suspicions,
     },
     deadline::Deadline,
     egress::Effect,
@@ -89,19 +91,24 @@ async fn read_whole(
     list: List,
     deadline: Deadline,
 ) -> Result<bool, Refusal> {
-    let Some(turn) = book.turn(asked.view(permit), list).await else {
+    let waiting = timeout_at(deadline.instant(), book.turn(asked.view(permit), list));
+    let Some(turn) = waiting.await.map_err(|_| still_reading(permit))? else {
         return Ok(true);
     };
     let mut shown: Vec<Shown> = Vec::new();
+    let mut bytes = 0;
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {
         let message = read_one(gateway, asked, permit, list, cursor.as_deref(), deadline).await?;
         let Some(sheet) = Sheet::read(&message, list).await? else {
             return Ok(false);
         };
+        bytes += sheet.bytes();
         shown.extend(sheet.shown);
-        if shown.len() > MAX_TOOLS {
-            return Err(too_large(permit, &format!("{MAX_TOOLS} {}s", list.item())));
+        if shown.len() > MAX_TOOLS || bytes > MAX_BYTES {
+            let (item, mib) = (list.item(), MAX_BYTES >> 20);
+            let what = format!("{MAX_TOOLS} {item}s, or {mib} MiB of them");
+            return Err(too_large(permit, &what));
         }
         cursor = sheet.cursor;
         if cursor.is_none() {
@@ -113,6 +120,14 @@ async fn read_whole(
     }
     let pages = format!("{MAX_PAGES} pages of {}s", list.item());
     Err(too_large(permit, &pages))
+}
+
+pub(super) fn still_reading(permit: &Permit) -> Refusal {
+    let server = &permit.server().name;
+    Refusal::new(
+        Code::CallTimeout,
+        format!("the lists of server `{server}` are still being read for others"),
+    )
 }
 
 pub(super) fn too_large(permit: &Permit, what: &str) -> Refusal {
@@ -154,6 +169,15 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
+    /// Bytes of the definitions.
+    fn bytes(&self) -> usize {
+        let items = self
+            .shown
+            .iter()
+            .filter_map(|shown| shown.item.as_ref().ok());
+        items.map(|item| item.definition.len()).sum()
+    }
+
     /// Reads a page of `list`; `None` for an error.
     pub(super) async fn read(message: &Message, list: List) -> Result<Option<Self>, Refusal> {
         let size = message.size();

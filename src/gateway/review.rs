@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde::{Deserialize, de::IgnoredAny};
 use tokio::time::Instant;
 
 use super::{
@@ -23,9 +24,6 @@ use crate::{
     refusal::{Code, Fault, Refusal},
     upstream::{Hello, Message, Request, Session, Wire},
 };
-
-/// What is read of a server.
-const LISTS: [List; 3] = [List::Tools, List::Prompts, List::Templates];
 
 impl Gateway {
     /// Reads all lists and the instructions of a server, in each era that it speaks, as a client that has whatever
@@ -92,7 +90,6 @@ impl Review<'_> {
         let modern = upstream.speaks_modern(self.permit, self.deadline).await?;
         if modern {
             self.discover().await?;
-            self.lists(None).await?;
         }
         if self.permit.server().era == policy::Era::Modern {
             return Ok(());
@@ -104,14 +101,15 @@ impl Review<'_> {
         }
     }
 
-    /// The instructions of a modern server.
+    /// Everything that a modern client is shown.
     async fn discover(&mut self) -> Result<(), Refusal> {
         let id = self.gateway.upstream.next_id();
         let body = own::discover_body(id, &self.capabilities);
         let wire = Wire::Modern(own::headers("server/discover"));
         let message = self.ask(wire, body, id).await?;
         self.instructed(View::of(Revision::MODERN, &self.capabilities), &message)
-            .await
+            .await?;
+        self.lists(&message, None).await
     }
 
     /// Everything that a session shows.
@@ -146,7 +144,7 @@ impl Review<'_> {
             .await?;
         let view = View::of(session.revision(), &self.capabilities);
         self.instructed(view, welcome).await?;
-        self.lists(Some(session)).await
+        self.lists(welcome, Some(session)).await
     }
 
     async fn instructed(&mut self, view: View, message: &Message) -> Result<(), Refusal> {
@@ -158,8 +156,19 @@ impl Review<'_> {
         put_back.await.map(drop)
     }
 
-    async fn lists(&mut self, session: Option<&Arc<Session>>) -> Result<(), Refusal> {
-        for list in LISTS {
+    /// The lists that the server says it has; tools are asked for in any case.
+    async fn lists(
+        &mut self,
+        hello: &Message,
+        session: Option<&Arc<Session>>,
+    ) -> Result<(), Refusal> {
+        let offered = offered(hello);
+        let lists = [
+            (List::Tools, true),
+            (List::Prompts, offered.prompts.is_some()),
+            (List::Templates, offered.resources.is_some()),
+        ];
+        for (list, _) in lists.into_iter().filter(|(_, has)| *has) {
             let revision = session.map_or(Revision::MODERN, |session| session.revision());
             let view = View::of(revision, &self.capabilities);
             let shown = self.list(list, view, session).await?;
@@ -238,6 +247,24 @@ impl Review<'_> {
         self.target = Some(target(destination));
         Ok(message?)
     }
+}
+
+/// Of the capabilities of a server, those that stand for lists.
+#[derive(Default, Deserialize)]
+struct Offered {
+    prompts: Option<IgnoredAny>,
+    resources: Option<IgnoredAny>,
+}
+
+/// What a server says of itself in its first answer.
+fn offered(hello: &Message) -> Offered {
+    #[derive(Deserialize)]
+    struct Hello {
+        capabilities: Option<Offered>,
+    }
+    let hello = serde_json::from_str::<Hello>(hello.result().unwrap_or("{}"));
+    let offered = hello.ok().and_then(|hello| hello.capabilities);
+    offered.unwrap_or_default()
 }
 
 /// How modern servers refuse sessions.

@@ -23,6 +23,7 @@ mod mirrors;
 mod names;
 mod odd;
 mod parked;
+mod pins;
 mod questions;
 mod quiet;
 mod reload;

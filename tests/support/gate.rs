@@ -71,6 +71,14 @@ impl Policy {
             .file("egress.toml", grant)
     }
 
+    /// Puts `to` in place of `from` in every file.
+    pub(crate) fn replacing(mut self, from: &str, to: &str) -> Self {
+        for (_, text) in &mut self.0 {
+            *text = text.replace(from, to);
+        }
+        self
+    }
+
     /// Adds to a file.
     pub(crate) fn file(mut self, name: &str, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -243,12 +251,25 @@ pub(crate) async fn eventually(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
+/// What became of definitions, in order: `method tool code`.
+pub(crate) fn catalog(records: &[Value]) -> Vec<String> {
+    let text = |record: &Value, key: &str| record[key].as_str().unwrap_or_default().to_owned();
+    records
+        .iter()
+        .filter(|record| record["kind"] == "catalog")
+        .map(|record| {
+            let [method, tool, code] = ["method", "tool", "code"].map(|key| text(record, key));
+            format!("{method} {tool} {code}").trim_end().to_owned()
+        })
+        .collect()
+}
+
 /// How requests ended, in order: `kind outcome code`, or `kind intent`.
 pub(crate) fn ends(records: &[Value]) -> Vec<String> {
     let text = |record: &Value, key: &str| record[key].as_str().unwrap_or_default().to_owned();
     records
         .iter()
-        .filter(|record| !["lifecycle", "policy"].contains(&&*text(record, "kind")))
+        .filter(|record| !["lifecycle", "policy", "catalog"].contains(&&*text(record, "kind")))
         .map(|record| {
             let end = match &*text(record, "phase") {
                 "intent" => "intent".to_owned(),

@@ -17,9 +17,14 @@ fn echoing(seen: &Seen) -> Option<Vec<Step>> {
         return None;
     }
     let method = seen.method();
+    let list = match method {
+        "prompts/list" => r#","prompts":[]"#,
+        "resources/templates/list" => r#","resourceTemplates":[]"#,
+        _ => "",
+    };
     Some(say::result(
         seen.modern(),
-        &format!(r#"{{"echo":"{method}","n":1.0}}"#),
+        &format!(r#"{{"echo":"{method}","n":1.0{list}}}"#),
     ))
 }
 
@@ -57,11 +62,11 @@ async fn every_method_reaches_the_server_and_its_answer_the_client() {
             if agent.is_modern() && !name.is_empty() {
                 ask = ask.set("Mcp-Name", name);
             }
-            let before = tools.of(method).len();
             let reply = gate.send(ask).await;
             assert_eq!(reply.status, 200, "{method}: {}", reply.body);
             assert_eq!(reply.json()["id"], "x", "{method}");
-            let seen = tools.of(method).remove(before);
+            // Before a first list, Tollgate reads all of it itself.
+            let seen = tools.of(method).pop().unwrap();
             let expected = agent.message(&seen.json["id"].to_string(), method, params);
             assert_eq!(seen.text, expected, "{method}");
             if *method == "tools/list" {
@@ -73,10 +78,9 @@ async fn every_method_reaches_the_server_and_its_answer_the_client() {
                 let mirrored = (!name.is_empty()).then_some(*name);
                 assert_eq!(seen.header("mcp-name"), mirrored, "{method}");
             } else {
-                let text = format!(
-                    r#"{{"jsonrpc":"2.0","id":"x","result":{{"echo":"{method}","n":1.0}}}}"#
-                );
-                assert_eq!(reply.body, text);
+                let text =
+                    format!(r#"{{"jsonrpc":"2.0","id":"x","result":{{"echo":"{method}","n":1.0"#);
+                assert!(reply.body.starts_with(&text), "{}", reply.body);
             }
         }
     }
@@ -101,10 +105,15 @@ async fn caching_hints_are_ours() {
             "private",
         ),
         ("resources/list", "", 0, "private"),
-        ("resources/templates/list", r#""ttlMs":-5"#, 0, "private"),
+        (
+            "resources/templates/list",
+            r#""resourceTemplates":[],"ttlMs":-5"#,
+            0,
+            "private",
+        ),
         (
             "prompts/list",
-            r#""ttlMs":86400000,"cacheScope":"odd""#,
+            r#""prompts":[],"ttlMs":86400000,"cacheScope":"odd""#,
             300_000,
             "private",
         ),

@@ -175,9 +175,9 @@ async fn refusals_show_no_values() {
     }
 }
 
-/// A list that a caller asks for replaces what was known of its tools.
+/// Another annotation is another definition.
 #[tokio::test]
-async fn a_changed_annotation_holds_from_the_next_list_on() {
+async fn a_tool_whose_annotation_changes_is_blocked_from_the_next_list_on() {
     let changed = Latch::new();
     let server = changed.clone();
     let script = move |seen: &Seen| {
@@ -197,9 +197,10 @@ async fn a_changed_annotation_holds_from_the_next_list_on() {
     assert_eq!(gate.send(zone.clone()).await.status, 400);
     let fresh = gate.send(agent.request("1", "tools/list", "")).await;
     assert_eq!(fresh.status, 200);
-    assert_eq!(gate.send(zone).await.status, 200);
-    assert_eq!(gate.send(region).await.status, 400);
-    assert_eq!(tools.of("tools/call").len(), 2);
+    for call in [zone, region] {
+        assert_eq!(agent.refusal(&gate.send(call).await), "catalog.drifted");
+    }
+    assert_eq!(tools.of("tools/call").len(), 1);
     gate.stop().await;
 }
 

@@ -176,6 +176,10 @@ async fn questions_of_another_form_are_not_passed_on() {
 async fn no_other_method_may_ask() {
     let script = |seen: &Seen| {
         let other = seen.json["params"]["x"] == 1;
+        let prompts = r#"{"prompts":[{"name":"p"}]}"#;
+        if seen.method() == "prompts/list" && !other {
+            return Some(say::result(true, prompts));
+        }
         other.then(|| say::json(&asking(r#""requestState":"QQQ""#)))
     };
     let (_tools, gate) = before(script, "").await;
