@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, de::IgnoredAny};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::{
     Gateway,
-    asker::malformed,
     discover::instructions,
     entry::target,
     farewell, own,
@@ -186,8 +185,9 @@ impl Review<'_> {
         session: Option<&Arc<Session>>,
     ) -> Result<Vec<Shown>, Refusal> {
         let book = pinning::open(self.gateway, self.permit).await?;
-        let Some(turn) = book.turn_anew(view, list).await else {
-            return Err(malformed(self.permit, "nobody reads its lists any more"));
+        let waiting = timeout_at(self.deadline.instant(), book.turn_anew(view, list)).await;
+        let Some(turn) = waiting.ok().flatten() else {
+            return Err(pinning::still_reading(self.permit));
         };
         let mut shown: Vec<Shown> = Vec::new();
         let mut cursor: Option<String> = None;
