@@ -6,8 +6,11 @@ use super::{Exit, Failed, question::Question, report::Decision};
 use crate::{
     address::{Leg, Rules, Target},
     app::load::{self, Loaded, Loader},
+    catalog::{Item, ItemKind, pins_file},
     config,
-    policy::{self, Access, AccessMode, Approval, Permit, Server, Snapshot, Unasked},
+    policy::{
+        self, Access, AccessMode, Approval, Permit, Pin, ReadOnly, Server, Snapshot, Unasked,
+    },
     refusal::Code,
     subject::Subject,
 };
@@ -119,7 +122,23 @@ pub(super) fn tool(permit: &Permit, tool: &str) -> Decision {
         let reason = format!("[tools.{tool}] hides it: hidden = true");
         return Decision::refuse("tool", Code::ToolUnknown, "hidden", reason);
     }
-    match permit.unasked(tool, false) {
+    let hint = Hint::of(permit, tool);
+    match permit.unasked(tool, hint != Hint::No) {
+        Some(Unasked::ReadOnly) if hint == Hint::Unknown => {
+            let reason = format!(
+                "`{tool}` runs unasked if its pinned definition says readOnlyHint, which the store knows; see \
+                 `tollgate pin {}`",
+                permit.server().name
+            );
+            Decision::allow("tool", "read_only = \"hints\"", reason)
+        }
+        Some(Unasked::ReadOnly) if hint == Hint::Yes => {
+            let reason = format!(
+                "`{tool}` says readOnlyHint in pins/{}.json, which read_only = \"hints\" accepts: it runs unasked",
+                permit.server().name
+            );
+            Decision::allow("tool", "read_only = \"hints\"", reason)
+        }
         Some(Unasked::ReadOnly) => {
             let reason = format!("`{tool}` is accepted as read-only and runs unasked");
             Decision::allow("tool", "read_only", reason)
@@ -142,6 +161,35 @@ pub(super) fn tool(permit: &Permit, tool: &str) -> Decision {
                  read_only if it changes nothing, or set approval = \"never\" in [tools.{tool}]"
             );
             Decision::refuse("tool", Code::ApprovalUnavailable, "approval", reason)
+        }
+    }
+}
+
+/// What is known of the hint in a tool's pinned definition, where hints count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hint {
+    /// It does not say so, or nobody asks it.
+    No,
+    /// It says so.
+    Yes,
+    /// The pins are in the store of the running process.
+    Unknown,
+}
+
+impl Hint {
+    fn of(permit: &Permit, tool: &str) -> Self {
+        let server = permit.server();
+        match (&server.read_only, &server.pin) {
+            (ReadOnly::Patterns(_), _) | (_, Pin::File(None)) => Self::No,
+            (ReadOnly::Hints, Pin::FirstUse) => Self::Unknown,
+            (ReadOnly::Hints, Pin::File(Some(text))) => {
+                let pinned = pins_file::read("", &server.name, text).ok();
+                let says = pinned.is_some_and(|pinned| {
+                    let variants = pinned.named(ItemKind::Tool, tool);
+                    !variants.is_empty() && variants.iter().all(Item::read_only_hint)
+                });
+                if says { Self::Yes } else { Self::No }
+            }
         }
     }
 }

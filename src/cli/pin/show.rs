@@ -75,9 +75,13 @@ fn next_steps(out: &mut String, pins: &Pins) {
         line(
             out,
             &format!(
-                "\n{different} of {} differ and are not offered; look at them with `tollgate pin {server} --diff`, and accept \
+                "\n{different} of {} {}; look at them with `tollgate pin {server} --diff`, and accept \
                  with `tollgate pin {server} --accept NAME` or `--accept-all`",
-                pins.items.len()
+                pins.items.len(),
+                match different {
+                    1 => "differs and is not offered",
+                    _ => "differ and are not offered",
+                }
             ),
         );
     }
