@@ -14,6 +14,7 @@ mod event_id;
 mod farewell;
 mod finding;
 mod forward;
+mod lanes;
 mod legacy;
 mod list;
 mod listening;
@@ -44,8 +45,8 @@ use uuid::Uuid;
 
 pub use reply::ReplyBody;
 use {
-    asked::Asked, entry::Entry, farewell::Farewells, finding::Finding, reply::Proof, seats::Seats,
-    session::Sessions, streams::Streams,
+    asked::Asked, entry::Entry, farewell::Farewells, finding::Finding, lanes::Lanes, reply::Proof,
+    seats::Seats, session::Sessions, streams::Streams,
 };
 
 use crate::{
@@ -78,6 +79,7 @@ pub struct Shared {
     streams: Streams,
     farewells: Farewells,
     tellings: Seats,
+    lanes: Lanes,
     /// Seals what a client carries from one round of a call to the next.
     rounds: Sealer,
 }
@@ -92,6 +94,7 @@ impl Shared {
         catalog: Catalog,
     ) -> Self {
         Self {
+            lanes: Lanes::new(&metrics),
             journal,
             metrics,
             clock,
@@ -122,9 +125,11 @@ impl Shared {
         &self.catalog
     }
 
-    /// Ends listening streams, which have no end of their own: the process drains. Calls run to theirs.
-    pub fn end_streams(&self) {
+    /// The process drains: ends listening streams, which have no end of their own, and refuses calls that still wait for
+    /// others. Calls that run do so to their end.
+    pub fn drain(&self) {
         self.streams.end();
+        self.lanes.drain();
     }
 }
 
@@ -212,7 +217,7 @@ impl Gateway {
         }
         // Calls are what there is much of: the state of everything else is boxed, so that it does not weigh on them.
         if method == Some(mcp::Method::ToolsCall) {
-            return call::call(self, asked, permit, entry).await;
+            return call::call(self, ask, asked, permit, entry).await;
         }
         Box::pin(self.answer_other(ask, asked, permit, entry)).await
     }

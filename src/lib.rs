@@ -29,7 +29,7 @@ pub mod gateway;
 pub mod policy;
 // Where: target, host, the table of ranges, the judge (pure).
 pub mod address;
-// Pins: which tool a server is known to offer.
+// Pins: what was reviewed of a server, and what it shows of that.
 pub mod catalog;
 // Ask: consent to a side effect.
 pub mod approval;

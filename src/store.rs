@@ -3,7 +3,7 @@
 //! Never: believes a row whose mark does not hold, or changes a database that it does not know.
 //! Fails as: [`Error`] at the start; then as the errors of the traits, with [`Unavailable`] inside.
 //!
-//! Whoever can write the file can take its rows away, and cannot grant himself anything: each row that grant something
+//! Whoever can write the file can take its rows away, and cannot grant himself anything: each row that grants something
 //! carries a mark under a key of the keyring, over whose it is, its version and all its content; the row of a server
 //! marks all of its items, and one row marks all servers. A row that was changed, added, taken away, given to another
 //! server, or put back to an older state is found when it is next read. What is not found: a whole database of an earlier
@@ -145,6 +145,11 @@ impl Store {
         let worker = Worker::start(database, metrics).map_err(Error::Thread)?;
         Ok(Self { worker })
     }
+
+    /// Waits for what was asked and closes the file, so that all of it is in that one. What is asked later is refused.
+    pub async fn close(&self) {
+        self.worker.close().await;
+    }
 }
 
 impl Ledger for Store {
@@ -152,7 +157,7 @@ impl Ledger for Store {
         &'a self,
         server: &'a ServerKey,
     ) -> Pin<Box<dyn Future<Output = Result<Option<Pinned>, LedgerError>> + Send + 'a>> {
-        Box::pin(self.worker.ask(server, |answer| Job::Read {
+        Box::pin(self.worker.ask("read", server, |answer| Job::Read {
             server: server.clone(),
             answer,
         }))
@@ -164,12 +169,15 @@ impl Ledger for Store {
         expected: Option<u64>,
         pinned: &'a Pinned,
     ) -> Pin<Box<dyn Future<Output = Result<bool, LedgerError>> + Send + 'a>> {
-        Box::pin(self.worker.ask(server, move |answer| Job::Replace {
-            server: server.clone(),
-            expected,
-            pinned: pinned.clone(),
-            answer,
-        }))
+        Box::pin(
+            self.worker
+                .ask("replace", server, move |answer| Job::Replace {
+                    server: server.clone(),
+                    expected,
+                    pinned: pinned.clone(),
+                    answer,
+                }),
+        )
     }
 }
 
@@ -178,6 +186,3 @@ impl fmt::Debug for Store {
         out.debug_struct("Store").finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,8 +4,10 @@
 //! Fails as: [`Error`].
 
 mod answer;
+mod breaker;
 mod era;
 mod error;
+mod event;
 mod get;
 mod resume;
 mod session;
@@ -21,11 +23,13 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 pub use answer::{Answer, Edit, Message, ResultKind};
+pub use breaker::{Breakers, Leave, OpenCircuit};
 pub use era::Eras;
 pub use error::Error;
+pub use event::{Asking, Event, Item, Mark};
 use resume::Way;
 pub use session::{Hello, Session};
-pub use stream::{Event, Item, Messages};
+pub use stream::Messages;
 
 use crate::{
     catalog::PinnedTool,
@@ -39,6 +43,7 @@ use crate::{
 pub struct Upstream {
     egress: Egress,
     eras: Arc<Eras>,
+    breakers: Arc<Breakers>,
     ids: Arc<AtomicU64>,
 }
 
@@ -75,9 +80,19 @@ pub struct Answered {
 }
 
 impl Upstream {
-    /// Over `egress`; ids and what is known of eras are shared by all workers, so that ids are unique on every server.
-    pub fn new(egress: Egress, eras: Arc<Eras>, ids: Arc<AtomicU64>) -> Self {
-        Self { egress, eras, ids }
+    /// Over `egress`; ids and what is known of servers are shared by all workers, so that ids are unique on every server.
+    pub fn new(
+        egress: Egress,
+        eras: Arc<Eras>,
+        breakers: Arc<Breakers>,
+        ids: Arc<AtomicU64>,
+    ) -> Self {
+        Self {
+            egress,
+            eras,
+            breakers,
+            ids,
+        }
     }
 
     /// An id that no other request of this process has.
@@ -239,14 +254,13 @@ impl Upstream {
             effect,
             deadline,
         };
-        self.egress
-            .send(outbound)
-            .await
-            .map_err(|failed| Error::Egress {
-                server: permit.server().name.clone(),
-                source: failed.error,
-                destination: failed.destination,
-            })
+        let sent = self.egress.send(outbound).await;
+        self.breakers.note(permit, &sent);
+        sent.map_err(|failed| Error::Egress {
+            server: permit.server().name.clone(),
+            source: failed.error,
+            destination: failed.destination,
+        })
     }
 }
 

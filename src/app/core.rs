@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     load::Loaded,
     reload::{Outcome, Reloader},
-    status::{ListenerStatus, PolicyStatus, RecordsStatus, Status, caution},
+    status::{FailingStatus, ListenerStatus, PolicyStatus, RecordsStatus, Status, caution},
 };
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
@@ -21,8 +21,9 @@ use crate::{
     gateway,
     listen::{Health, Limits, Origins, Terms, Tls},
     refusal::Code,
+    store::Store,
     telemetry::Metrics,
-    upstream::Eras,
+    upstream::{Breakers, Eras, OpenCircuit},
 };
 
 /// The heart of a running process.
@@ -31,10 +32,12 @@ pub(super) struct Core {
     pub(super) terms: Arc<ArcSwap<Terms>>,
     pub(super) tls: Option<Tls>,
     pub(super) journal: Journal,
+    pub(super) store: Arc<Store>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) gateway: Arc<gateway::Shared>,
     pub(super) eras: Arc<Eras>,
+    pub(super) breakers: Arc<Breakers>,
     /// Accept nothing new, finish what runs.
     pub(super) drain: CancellationToken,
     /// Do not wait for what runs.
@@ -114,6 +117,7 @@ impl Core {
         self.terms.store(Arc::new(terms(loaded)));
         self.gateway.take_up(&loaded.policy);
         let policy = &loaded.policy;
+        self.breakers.take_up(policy);
         self.eras.retain(|name| policy.servers.contains_key(name));
         if let (Some(tls), Some(material)) = (&self.tls, &loaded.tls)
             && let Err(error) = tls.renew(&material.chain, material.key.expose())
@@ -141,7 +145,7 @@ impl Core {
             tracing::info!("draining");
             self.record(Record::lifecycle(self.clock.now(), "drain"));
             self.drain.cancel();
-            self.gateway.end_streams();
+            self.gateway.drain();
         }
     }
 
@@ -199,6 +203,7 @@ impl Core {
                 waiting: records.waiting,
                 seq: records.head.seq,
             },
+            failing: self.breakers.open().into_iter().map(failing).collect(),
             caution: caution(Uid::effective().as_raw()),
         }
     }
@@ -213,6 +218,16 @@ impl Core {
             Record::new(self.clock.now(), Kind::Admin, Phase::Decision).ended(ended, None);
         record.method = Some(what.into());
         self.record(record);
+    }
+}
+
+fn failing(circuit: OpenCircuit) -> FailingStatus {
+    FailingStatus {
+        server: circuit.server.to_string(),
+        user: circuit.user.map(|user| user.to_string()),
+        since_s: circuit.since.as_secs(),
+        // Rounded up: 0 says that the time has come.
+        retry_s: circuit.retry.as_secs_f64().ceil() as u64,
     }
 }
 

@@ -35,6 +35,7 @@ use crate::{
     memory::Memory,
     store::Store,
     telemetry::Metrics,
+    upstream::Breakers,
     vault::Keyring,
 };
 
@@ -109,13 +110,14 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
         metrics.clone(),
         clock.clone(),
         keyring.sealer("rounds"),
-        Catalog::new(Arc::new(store)),
+        Catalog::new(store.clone()),
     );
     let core = Core {
         terms: Arc::new(ArcSwap::from_pointee(terms(&loaded))),
         tls: doors.tls.clone(),
         gateway: Arc::new(shared),
         eras: Arc::default(),
+        breakers: Arc::new(Breakers::new(metrics.clone())),
         drain: CancellationToken::new(),
         cut: CancellationToken::new(),
         stop: CancellationToken::new(),
@@ -124,6 +126,7 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
         pending: Mutex::new(Pending::default()),
         reloader: Arc::new(reloader),
         journal,
+        store,
         metrics,
         clock,
         started: Instant::now(),
@@ -235,11 +238,15 @@ fn make_state_dir(path: &Path) -> Result<(), Error> {
     guard::check(path, path).map_err(Error::LooseState)
 }
 
-fn open_store(path: &Path, keyring: &Keyring, metrics: &Arc<Metrics>) -> Result<Store, Error> {
-    // As in the state folder: whoever can write here can put a database of his own in its place.
+fn open_store(path: &Path, keyring: &Keyring, metrics: &Arc<Metrics>) -> Result<Arc<Store>, Error> {
     let folder = path.parent().unwrap_or(path);
-    guard::check(folder, folder).map_err(Error::LooseState)?;
-    Ok(Store::open(path, keyring.mac("store"), metrics.clone())?)
+    // As with the state folder: whoever can write there can put a database of his own in its place. One that is missing
+    // is told of with the database.
+    if folder.is_dir() {
+        guard::check(folder, folder).map_err(Error::LooseState)?;
+    }
+    let store = Store::open(path, keyring.mac("store"), metrics.clone())?;
+    Ok(Arc::new(store))
 }
 
 fn records(settings: &Settings) -> audit::Options {

@@ -27,6 +27,9 @@ pub struct Status {
     pub identity: String,
     /// The records.
     pub records: RecordsStatus,
+    /// Servers that are out of reach, to which requests are refused for a while.
+    #[serde(default)]
+    pub failing: Vec<FailingStatus>,
     /// What this installation does not protect against.
     pub caution: String,
 }
@@ -70,6 +73,19 @@ pub struct RecordsStatus {
     pub waiting: usize,
     /// The number of the last record on disk.
     pub seq: u64,
+}
+
+/// A server that is out of reach.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailingStatus {
+    /// The server.
+    pub server: String,
+    /// The user whose requests it did not answer; `None` where nobody can connect to it.
+    pub user: Option<String>,
+    /// Seconds since the first failure.
+    pub since_s: u64,
+    /// Seconds until the next try; 0 while one is made, or due.
+    pub retry_s: u64,
 }
 
 /// The sentence about what a process of the same user can do, for banner and status.

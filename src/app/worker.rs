@@ -127,7 +127,8 @@ pub(super) fn pipeline(shared: &Shared) -> Result<Gateway, DnsSetupError> {
 
 fn through(shared: &Shared, egress: &Egress) -> Gateway {
     let core = &shared.core;
-    let upstream = Upstream::new(egress.clone(), core.eras.clone(), shared.ids.clone());
+    let (eras, breakers) = (core.eras.clone(), core.breakers.clone());
+    let upstream = Upstream::new(egress.clone(), eras, breakers, shared.ids.clone());
     Gateway::new(upstream, core.gateway.clone())
 }
 

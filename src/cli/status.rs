@@ -9,7 +9,7 @@ use super::{
 };
 use crate::app::{
     control::{Answer, Request},
-    status::Status,
+    status::{FailingStatus, Status},
 };
 
 /// Tell how the running process is.
@@ -93,8 +93,24 @@ fn text(status: &Status, styles: Styles) -> String {
     if let Some(failure) = &records.failure {
         lines.row("", &styles.bad(failure));
     }
+    for failing in &status.failing {
+        lines.row("failing", &styles.bad(&out_of_reach(failing)));
+    }
     lines.row("", &styles.dim(&status.caution));
     lines.text
+}
+
+fn out_of_reach(failing: &FailingStatus) -> String {
+    let whose = match &failing.user {
+        Some(user) => format!(" does not answer {user}"),
+        None => " cannot be reached".to_owned(),
+    };
+    let retry = match failing.retry_s {
+        0 => "tried again now".to_owned(),
+        seconds => format!("tried again in {}", span(seconds)),
+    };
+    let since = span(failing.since_s);
+    format!("{}{whose}, for {since}; {retry}", failing.server)
 }
 
 struct Lines {
@@ -163,6 +179,20 @@ mod tests {
                 waiting: 1,
                 seq: 42,
             },
+            failing: vec![
+                FailingStatus {
+                    server: "docs".to_owned(),
+                    user: None,
+                    since_s: 75,
+                    retry_s: 8,
+                },
+                FailingStatus {
+                    server: "slow".to_owned(),
+                    user: Some("ann".to_owned()),
+                    since_s: 40,
+                    retry_s: 0,
+                },
+            ],
             caution: "cooperative mode".to_owned(),
         };
         assert_eq!(
@@ -175,7 +205,9 @@ mod tests {
              not taken: tollgate.toml:1:1: x: unknown key\n          \
              `listen.agents` has changed and waits for a restart\n\
              records   /var/lib/tollgate/audit, 42 written, 1 waiting\n          \
-             disk full\n          \
+             disk full\n\
+             failing   docs cannot be reached, for 1 min 15 s; tried again in 8 s\n\
+             failing   slow does not answer ann, for 40 s; tried again now\n          \
              cooperative mode\n"
         );
     }

@@ -25,6 +25,8 @@ use crate::{
 
 /// The most bytes gathered into one piece.
 const MAX_BATCH: usize = 256 * 1024;
+/// Room for what comes behind the first of several pieces.
+const JOINED: usize = 4 * 1024;
 /// The longest silence of an open-ended stream; its deadline comes first.
 const OPEN: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -72,8 +74,8 @@ impl Body {
         home: Home,
         decoder: Option<Decoder>,
         bounds: Bounds,
-    ) -> Self {
-        Self {
+    ) -> Box<Self> {
+        Box::new(Self {
             egress,
             incoming,
             live: Some(live),
@@ -84,7 +86,7 @@ impl Body {
             held: Reservation::default(),
             waiting: false,
             state: State::Open,
-        }
+        })
     }
 
     /// Everything that is ready now as one piece, else the next that comes; `None` at the end.
@@ -102,7 +104,7 @@ impl Body {
     /// # Errors
     ///
     /// As [`Body::next_ready`], and [`Error::Overloaded`].
-    pub async fn collect(mut self, cap: usize) -> Result<Bytes, Error> {
+    pub async fn collect(mut self: Box<Self>, cap: usize) -> Result<Bytes, Error> {
         self.bounds.bytes = self.bounds.bytes.min(cap);
         let Some(first) = self.next_ready().await? else {
             return Ok(Bytes::new());
@@ -141,7 +143,7 @@ impl Body {
     /// The same as a stream that no single call owns: neither its length nor a silence ends it, only the deadline.
     /// Its reader bounds what it keeps.
     #[must_use]
-    pub fn open_ended(mut self) -> Self {
+    pub fn open_ended(mut self: Box<Self>) -> Box<Self> {
         self.bounds.bytes = usize::MAX;
         self.bounds.idle = OPEN;
         self
@@ -204,13 +206,15 @@ impl Body {
                     self.turn((turns == 2).then_some(&mut *context));
                 }
                 Poll::Ready(Some(Ok(frame))) => {
-                    turns = 0;
                     if let Ok(data) = frame.into_data() {
                         self.accept(data, batch)?;
                     }
                     if self.incoming.is_end_stream() {
                         return self.finish(batch);
                     }
+                    // hyper hands over one frame at a time: to ask for another now would be in vain.
+                    turns = 1;
+                    self.turn(None);
                 }
                 Poll::Ready(Some(Err(source))) => {
                     let host = self.bounds.host.clone();
@@ -355,7 +359,8 @@ impl Batch {
             return;
         }
         if self.joined.is_empty() {
-            self.joined.reserve(self.first.len() + data.len().max(1024));
+            self.joined
+                .reserve(self.first.len() + data.len().max(JOINED));
             self.joined.extend_from_slice(&self.first);
         }
         self.joined.extend_from_slice(&data);

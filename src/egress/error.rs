@@ -151,6 +151,18 @@ impl Error {
         }
     }
 
+    /// Whether it is about an answer of the server, which is in reach then.
+    pub fn came_from_server(&self) -> bool {
+        matches!(
+            self,
+            Self::Redirect { .. }
+                | Self::ResponseHead { .. }
+                | Self::Upgrade { .. }
+                | Self::TooLarge { .. }
+                | Self::Coding { .. }
+        )
+    }
+
     /// The refusal: words for the model, causes for the log.
     pub fn refusal(&self) -> Refusal {
         let refusal = Refusal::new(self.code(), self.to_string());

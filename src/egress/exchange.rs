@@ -35,10 +35,29 @@ pub(super) struct Live {
 /// hyper's half that reads and writes.
 struct Driver(Connection<TokioIo<Box<dyn Io>>, Full<Bytes>>);
 
+/// A request that its connection gave back: closed before it took the request, it has written no byte of it. To hold
+/// this is the only way to send a request again.
+pub(super) struct NotSent {
+    request: Box<Request<Full<Bytes>>>,
+    source: hyper::Error,
+}
+
+impl NotSent {
+    /// The request, for another connection.
+    pub(super) fn into_request(self) -> Request<Full<Bytes>> {
+        *self.request
+    }
+
+    /// What closed the connection, where there is no other.
+    pub(super) fn into_source(self) -> hyper::Error {
+        self.source
+    }
+}
+
 /// An exchange without a response.
 pub(super) enum Broken {
-    /// The connection was closed before it took the request, which is given back.
-    Unsent(Box<Request<Full<Bytes>>>, hyper::Error),
+    /// Nothing was sent.
+    NotSent(NotSent),
     /// The request was taken; what the peer saw of it is not known.
     Lost(hyper::Error),
     /// The time ran out.
@@ -133,7 +152,10 @@ impl Live {
         match result {
             Some(Ok(response)) => Ok((self, response)),
             Some(Err(mut error)) => match error.take_message() {
-                Some(request) => Err(Broken::Unsent(Box::new(request), error.into_error())),
+                Some(request) => Err(Broken::NotSent(NotSent {
+                    request: Box::new(request),
+                    source: error.into_error(),
+                })),
                 None => Err(Broken::Lost(error.into_error())),
             },
             None => Err(Broken::Late),

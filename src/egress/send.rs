@@ -64,7 +64,7 @@ pub struct Inbound {
     /// Where it came from.
     pub destination: Destination,
     /// The rest.
-    pub body: Body,
+    pub body: Box<Body>,
 }
 
 impl Egress {

@@ -171,11 +171,12 @@ impl<'a> Asked<'a> {
     }
 
     /// The stream that its answer comes on.
-    pub(super) fn line(&self, ticket: &Ticket) -> Line {
+    pub(super) fn line(&self, ticket: &Ticket, entry: &Entry) -> Line {
         match &self.session {
             Some(session) => Line::Session {
                 session: session.clone(),
                 call: Some(ticket.id),
+                pause: Some(entry.held.pause()),
             },
             None => Line::Request {
                 logs: self

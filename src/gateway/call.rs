@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, pin::pin, sync::Arc};
 
-use super::{Asked, Entry, Finding, Gateway, mirrored, pinning, rounds};
+use super::{Ask, Asked, Entry, Finding, Gateway, mirrored, pinning, rounds};
 use crate::{
     approval,
     catalog::{Found, PinnedTool},
@@ -17,23 +17,34 @@ const NAME_BYTES: usize = 1024;
 /// Judges, records and forwards one call.
 pub(super) async fn call(
     gateway: &Gateway,
+    ask: &Ask,
     asked: &Asked<'_>,
     permit: &Permit,
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
+    // What a call waits for counts against its own time.
     let deadline = Deadline::after(permit.server().limits.call);
     let name = named_tool(asked, entry)?;
     let ticket = asked.ticket(gateway)?;
+    let lanes = &gateway.shared.lanes;
+    let subject = entry.subject(asked);
+    let calls = ask.policy.calls;
+    entry.held.lane = Some(lanes.of_caller(&subject, calls, &ticket, deadline).await?);
     // Not even the list of tools is asked for while nothing can be recorded.
     gateway.shared.journal.admit_read()?;
     let tool = known_tool(gateway, asked, permit, entry, &name, deadline).await?;
     mirrored::check(asked, &tool)?;
     let round = rounds::resume(gateway, asked, permit)?;
     let consent = approval::consent(permit, &tool)?;
+    // What is refused here has no intent.
+    let upstream = &gateway.upstream;
+    let seat = lanes.at_server(upstream, permit, &subject, &ticket, deadline);
+    let (seat, _leave) = seat.await?;
+    entry.held.server = Some(seat);
     let effect = entry.effect(consent).await?;
     ticket.check()?;
     let request = asked.request(permit, &ticket, round.as_ref(), &effect, deadline);
-    let calling = pin!(gateway.upstream.call(&tool, request));
+    let calling = pin!(upstream.call(&tool, request));
     let answered = ticket.unless_stopped(calling).await;
     entry.forwarded(gateway, permit, ticket, answered)
 }

@@ -5,12 +5,18 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Gateway, pinning, questions, session::Session, tell};
+use super::{
+    Gateway,
+    lanes::{Pause, Paused},
+    pinning, questions,
+    session::Session,
+    tell,
+};
 use crate::{
     mcp::{Envelope, News, Question, envelope::splice, sse},
     policy::Permit,
     refusal::Code,
-    upstream::Item,
+    upstream::{Asking, Item},
 };
 
 /// Carries what one stream brings.
@@ -28,6 +34,8 @@ pub(super) enum Line {
     Session {
         session: Arc<Session>,
         call: Option<u64>,
+        /// Lets the request's seats to others, where it has any.
+        pause: Option<Pause>,
     },
 }
 
@@ -46,11 +54,20 @@ impl Courier {
         self.permit = permit.clone();
     }
 
+    /// Leaves the seats of the call to others until what this returns is dropped: it waits for its person, or client.
+    pub(super) fn pause(&self) -> Option<Arc<Paused>> {
+        match &self.line {
+            Line::Session { pause, .. } => pause.as_ref().map(Pause::begin),
+            Line::Request { .. } => None,
+        }
+    }
+
     /// Writes what goes on to the client; answers are not for it.
     pub(super) fn carry(&self, item: Item, out: &mut BytesMut) {
         match item {
             Item::Notification { news, text } => self.tell(news, text, out),
-            Item::Request { method, id, text } => self.ask(&method, &id, text, out),
+            Item::Progress(events) => out.extend_from_slice(&events),
+            Item::Request(asking) => self.ask(&asking, out),
             Item::Answer(_) => {}
         }
     }
@@ -75,18 +92,19 @@ impl Courier {
     }
 
     /// In the modern era servers ask in their answers, and a request on a stream has no way back.
-    fn ask(&self, method: &str, id: &str, text: Bytes, out: &mut BytesMut) {
-        let Line::Session { session, call } = &self.line else {
+    fn ask(&self, asking: &Asking, out: &mut BytesMut) {
+        let Asking { method, id, text } = asking;
+        let Line::Session { session, call, .. } = &self.line else {
             return;
         };
-        if method == "ping" {
+        if **method == *"ping" {
             return tell::pong(&self.gateway, &self.permit, session, id);
         }
         let Some(question) = Question::find(method) else {
             return self.refuse(session, id, Code::MethodUnknown, "no such method here");
         };
         // Under the strict rules: what is judged is what every client reads.
-        let Ok(envelope) = Envelope::inbound(&text) else {
+        let Ok(envelope) = Envelope::inbound(text) else {
             let why = "clients would read this in different ways";
             return self.refuse(session, id, Code::InvalidParams, why);
         };
@@ -97,11 +115,12 @@ impl Courier {
             };
             return self.refuse(session, id, code, why);
         }
-        match (session.questions.put(question, id, *call), envelope.id) {
+        let put = session.questions.put(question, id, *call, || self.pause());
+        match (put, envelope.id) {
             (Some(own), Some(theirs)) => {
                 let mut buffer = itoa::Buffer::new();
                 let edit = (theirs.part().range(), buffer.format(own).as_bytes());
-                sse::encode(out, &[&splice(&text, &[edit])]);
+                sse::encode(out, &[&splice(text, &[edit])]);
             }
             _ => self.refuse(
                 session,
@@ -122,6 +141,7 @@ impl Drop for Courier {
         if let Line::Session {
             session,
             call: Some(call),
+            ..
         } = &self.line
         {
             session.questions.forget(*call);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Finding, Gateway, Proof, Shared, asked::Ticket};
+use super::{Asked, Finding, Gateway, Proof, Shared, asked::Ticket, lanes::Held};
 use crate::{
     approval::Consent,
     audit::{Intent, Kind, OutcomeKind, Phase, Record, RecordTarget, Recorded},
@@ -13,11 +13,14 @@ use crate::{
     mcp::Question,
     policy::Permit,
     refusal::{Code, Fault, Refusal},
+    subject::Subject,
     upstream::{Answer, Answered, Error, Message},
 };
 
 /// What ends a request that was let through, though the server is not at fault.
 const UNFINISHED: [Code; 2] = [Code::Cancelled, Code::AnswersOverloaded];
+/// What refuses a request, though it is the server that has to change.
+const HELD_BACK: [Code; 2] = [Code::ServerBusy, Code::ServerFailing];
 
 /// A request's record while the request lasts. Dropped unclosed, it says that the caller went away.
 pub(super) struct Entry {
@@ -28,6 +31,8 @@ pub(super) struct Entry {
     intended: bool,
     listens: bool,
     open: bool,
+    /// The seats of a call, which it has until its record is closed.
+    pub(super) held: Held,
 }
 
 /// How a request ended.
@@ -56,9 +61,11 @@ impl Ending {
 
     /// It was refused, or failed.
     pub(super) fn without(refusal: &Refusal) -> Self {
+        let code = refusal.code;
+        let ours = code.fault() != Fault::Upstream && !UNFINISHED.contains(&code);
         Self {
-            code: Some(refusal.code),
-            refused: refusal.code.fault() != Fault::Upstream && !UNFINISHED.contains(&refusal.code),
+            code: Some(code),
+            refused: ours || HELD_BACK.contains(&code),
             ..Self::default()
         }
     }
@@ -91,12 +98,19 @@ impl Entry {
             intended: false,
             listens: false,
             open: true,
+            held: Held::default(),
         }
     }
 
     /// What is known so far.
     pub(super) fn record(&mut self) -> &mut Record {
         &mut self.record
+    }
+
+    /// Who asks, in the conversation that the request is part of.
+    pub(super) fn subject(&self, asked: &Asked<'_>) -> Arc<Subject> {
+        let noted = self.record.subject.as_ref();
+        noted.unwrap_or(&asked.asker.subject).clone()
     }
 
     /// From here on it is a listening stream, which its client ends in order by going away.
@@ -195,6 +209,7 @@ impl Entry {
         self.finish(ending);
         let journal = &self.shared.journal;
         let kept = journal.outcome(self.record.clone()).await;
+        self.held = Held::default();
         kept.map(Proof::Durable).map_err(|_| {
             Refusal::new(
                 Code::RecordUnavailable,
@@ -213,6 +228,7 @@ impl Entry {
         } else {
             journal.read(&self.record)
         };
+        self.held = Held::default();
         Ok(Proof::Queued(kept?))
     }
 

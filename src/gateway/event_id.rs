@@ -1,15 +1,13 @@
 //! The ids of events on their way to the client (MCP 2025-11-25, transports, resumability): which stream, and the
 //! server's own id in it.
 
-use std::time::Duration;
-
 use bytes::{BufMut as _, BytesMut};
 use http::HeaderValue;
 
 use super::{courier::Courier, session::Session};
 use crate::{
     mcp::{Revision, sse},
-    upstream::Event,
+    upstream::{Event, Mark},
 };
 
 /// A stream that can be resumed.
@@ -42,12 +40,13 @@ impl Marks {
     /// Writes an event that holds no answer: what `courier` makes of its message, and the rest around it.
     pub(super) fn carry(&self, event: Event, out: &mut BytesMut, courier: &Courier) {
         let before = out.len();
-        self.begin(event.id.as_ref(), event.retry, out);
+        let mark = event.mark.as_deref();
+        self.begin(mark, out);
         let begun = out.len();
         match event.item {
             Some(item) => courier.carry(item, out),
             None if !self.primes || begun == before => {}
-            None if event.id.is_some() => sse::encode_nothing(out),
+            None if mark.is_some_and(|mark| mark.id.is_some()) => sse::encode_nothing(out),
             None => out.put_u8(b'\n'),
         }
         // What does not go on leaves no trace.
@@ -57,12 +56,10 @@ impl Marks {
     }
 
     /// Writes what stands above the data of the event that follows.
-    pub(super) fn begin(
-        &self,
-        id: Option<&HeaderValue>,
-        retry: Option<Duration>,
-        out: &mut BytesMut,
-    ) {
+    pub(super) fn begin(&self, mark: Option<&Mark>, out: &mut BytesMut) {
+        let Some(Mark { id, retry }) = mark else {
+            return;
+        };
         if let Some(id) = id {
             let mut buffer = itoa::Buffer::new();
             let stream = match self.stream {
@@ -106,7 +103,11 @@ mod tests {
         };
         let id = HeaderValue::from_str(id).expect("a header value");
         let mut out = BytesMut::new();
-        marks.begin(Some(&id), None, &mut out);
+        let mark = Mark {
+            id: Some(id),
+            retry: None,
+        };
+        marks.begin(Some(&mark), &mut out);
         String::from_utf8(out.to_vec()).expect("ASCII")
     }
 

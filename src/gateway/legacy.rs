@@ -58,6 +58,7 @@ pub(super) async fn initialize(
             format!("`capabilities` and `clientInfo` are longer than {HELLO_BYTES} bytes"),
         ));
     }
+    let _leave = gateway.upstream.admit(permit)?;
     let hello = Hello::new(revision(&version), offer.as_json(), client_info.as_str());
     let (session, message) = farewell::open(gateway, permit, hello, deadline).await?;
     let (Some(session), Some(result)) = (session, message.result()) else {

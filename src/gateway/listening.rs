@@ -1,6 +1,6 @@
 //! The stream of what a server says unasked, in a session.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http::{HeaderValue, Response};
 
@@ -66,6 +66,7 @@ pub(super) async fn listen(
             let line = Line::Session {
                 session,
                 call: None,
+                pause: None,
             };
             entry.listens();
             let listener = Listener {
@@ -132,7 +133,7 @@ impl Listener {
     }
 
     fn forward(&mut self) -> Bytes {
-        let mut out = BytesMut::new();
+        let mut out = self.messages.buffer();
         while let Some(event) = self.messages.take_event() {
             self.marks.carry(event, &mut out, &self.courier);
         }

@@ -17,10 +17,28 @@ pub(super) async fn pass(
     entry.admit_read()?;
     let deadline = Deadline::after(permit.server().limits.call);
     let ticket = asked.ticket(gateway)?;
+    let (lanes, upstream) = (&gateway.shared.lanes, &gateway.upstream);
+    let _leave = if asked.asker.method.is_some_and(does_work) {
+        let subject = entry.subject(asked);
+        let seat = lanes.at_server(upstream, permit, &subject, &ticket, deadline);
+        let (seat, leave) = seat.await?;
+        entry.held.server = Some(seat);
+        leave
+    } else {
+        upstream.admit(permit)?
+    };
     let request = asked.request(permit, &ticket, round.as_ref(), &Effect::Read, deadline);
-    let asking = pin!(gateway.upstream.ask(request));
+    let asking = pin!(upstream.ask(request));
     let answered = ticket.unless_stopped(asking).await;
     entry.forwarded(gateway, permit, ticket, answered)
+}
+
+/// What a server has work with, as with calls. Lists and settings go beside the seats that these fill.
+fn does_work(method: Method) -> bool {
+    matches!(
+        method,
+        Method::ResourcesRead | Method::PromptsGet | Method::Complete
+    )
 }
 
 /// The prompt or resource, for the record.

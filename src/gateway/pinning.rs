@@ -95,6 +95,7 @@ async fn read_whole(
     let Some(turn) = waiting.await.map_err(|_| still_reading(permit))? else {
         return Ok(true);
     };
+    let _leave = gateway.upstream.admit(permit)?;
     let mut shown: Vec<Shown> = Vec::new();
     let mut bytes = 0;
     let mut cursor: Option<String> = None;

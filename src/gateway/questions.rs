@@ -3,13 +3,13 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use tokio::time::Instant;
 
-use super::{Asked, Entry, Finding, Gateway, tell};
+use super::{Asked, Entry, Finding, Gateway, lanes::Paused, tell};
 use crate::{
     address::{Scheme, Target},
     deadline::Deadline,
@@ -25,31 +25,33 @@ const OPEN: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
 /// The open questions of one session.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Questions(Mutex<Open>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Open {
     last: u64,
     asked: HashMap<u64, Pending>,
 }
 
-#[derive(Debug)]
 struct Pending {
     upstream_id: Box<str>,
     question: Question,
     call: Option<u64>,
     since: Instant,
+    /// The call runs on once all its questions are answered.
+    _paused: Option<Arc<Paused>>,
 }
 
 impl Questions {
-    /// Takes a question up; `call` is the request on whose stream it came. Returns the id that the client sees, or
-    /// `None` for a server that asks more than it waits for.
+    /// Takes a question up; `call` is the request on whose stream it came, which is paused until the question is closed.
+    /// Returns the id that the client sees, or `None` for a server that asks more than it waits for.
     pub(super) fn put(
         &self,
         question: Question,
         upstream_id: &str,
         call: Option<u64>,
+        pause: impl FnOnce() -> Option<Arc<Paused>>,
     ) -> Option<u64> {
         let mut open = self.lock();
         if open.asked.len() >= OPEN {
@@ -66,6 +68,7 @@ impl Questions {
             question,
             call,
             since: Instant::now(),
+            _paused: pause(),
         };
         open.asked.insert(id, pending);
         Some(id)
@@ -179,11 +182,20 @@ fn is_page(target: &Target) -> bool {
 mod tests {
     use super::*;
 
+    fn put(
+        questions: &Questions,
+        question: Question,
+        upstream_id: &str,
+        call: Option<u64>,
+    ) -> Option<u64> {
+        questions.put(question, upstream_id, call, || None)
+    }
+
     #[test]
     fn an_answer_serves_once_and_only_who_asked() {
         let questions = Questions::default();
-        let first = questions.put(Question::Elicit, "\"a\"", Some(7)).unwrap();
-        let second = questions.put(Question::Sample, "1", Some(8)).unwrap();
+        let first = put(&questions, Question::Elicit, "\"a\"", Some(7)).unwrap();
+        let second = put(&questions, Question::Sample, "1", Some(8)).unwrap();
         assert_ne!(first, second);
         let pending = questions.answered(&first.to_string()).unwrap();
         assert_eq!(
@@ -199,7 +211,7 @@ mod tests {
     #[test]
     fn a_question_taken_back_is_open_no_more() {
         let questions = Questions::default();
-        let id = questions.put(Question::Roots, "5", None).unwrap();
+        let id = put(&questions, Question::Roots, "5", None).unwrap();
         assert_eq!(questions.take_back("6"), None);
         assert_eq!(questions.take_back("5"), Some(id));
         assert!(questions.answered(&id.to_string()).is_none());
@@ -208,26 +220,26 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn questions_that_nobody_answers_make_room_in_the_end() {
         let questions = Questions::default();
-        let first = questions.put(Question::Roots, "1", None).unwrap();
+        let first = put(&questions, Question::Roots, "1", None).unwrap();
         for _ in 1..OPEN {
-            assert!(questions.put(Question::Roots, "5", Some(1)).is_some());
+            assert!(put(&questions, Question::Roots, "5", Some(1)).is_some());
         }
         tokio::time::advance(PATIENCE - Duration::from_secs(1)).await;
-        assert!(questions.put(Question::Roots, "5", None).is_none());
+        assert!(put(&questions, Question::Roots, "5", None).is_none());
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert!(questions.put(Question::Roots, "5", None).is_some());
+        assert!(put(&questions, Question::Roots, "5", None).is_some());
         assert!(questions.answered(&first.to_string()).is_none());
-        assert!(questions.put(Question::Roots, "5", None).is_none());
+        assert!(put(&questions, Question::Roots, "5", None).is_none());
     }
 
     #[test]
     fn a_server_that_floods_is_not_heard() {
         let questions = Questions::default();
         for _ in 0..OPEN {
-            assert!(questions.put(Question::Roots, "5", Some(1)).is_some());
+            assert!(put(&questions, Question::Roots, "5", Some(1)).is_some());
         }
-        assert!(questions.put(Question::Roots, "5", Some(1)).is_none());
+        assert!(put(&questions, Question::Roots, "5", Some(1)).is_none());
         questions.forget(1);
-        assert!(questions.put(Question::Roots, "5", Some(1)).is_some());
+        assert!(put(&questions, Question::Roots, "5", Some(1)).is_some());
     }
 }

@@ -52,12 +52,12 @@ impl Relay {
         entry: Entry,
         messages: Box<Messages>,
         ticket: Ticket,
-    ) -> Self {
+    ) -> Box<Self> {
         let call = Call {
             gateway: gateway.clone(),
             permit: permit.clone(),
+            courier: Courier::new(gateway, permit, asked.line(&ticket, &entry)),
             entry,
-            courier: Courier::new(gateway, permit, asked.line(&ticket)),
             ticket,
             asker: asked.asker.clone(),
         };
@@ -65,7 +65,7 @@ impl Relay {
     }
 
     /// The same for a call that has no stream, on which `messages` go on.
-    pub(super) fn of(call: Call, messages: Box<Messages>, offered: Option<Offered>) -> Self {
+    pub(super) fn of(call: Call, messages: Box<Messages>, offered: Option<Offered>) -> Box<Self> {
         let Call {
             gateway,
             permit,
@@ -75,7 +75,7 @@ impl Relay {
             asker,
         } = call;
         let stream = event_id::Stream::Call(ticket.id);
-        Self {
+        Box::new(Self {
             marks: Marks::new(stream, ticket.session().map(AsRef::as_ref)),
             gateway,
             permit,
@@ -88,11 +88,11 @@ impl Relay {
             claim: None,
             quiet: Alarm::default(),
             over: false,
-        }
+        })
     }
 
     /// The caller's stream. Events that came together leave together.
-    pub(super) fn events(self) -> impl Stream<Item = Bytes> + Send {
+    pub(super) fn events(self: Box<Self>) -> impl Stream<Item = Bytes> + Send {
         stream::unfold(Streaming(Some(self)), async |mut streaming| {
             let bytes = streaming.0.as_mut()?.next().await?;
             Some((bytes, streaming))
@@ -126,11 +126,11 @@ impl Relay {
     }
 
     async fn forward(&mut self) -> Option<Bytes> {
-        let mut out = BytesMut::new();
+        let mut out = self.messages.buffer();
         while let Some(event) = self.messages.take_event() {
             self.offer(&event);
             if let Some(Item::Answer(message)) = event.item {
-                self.marks.begin(event.id.as_ref(), event.retry, &mut out);
+                self.marks.begin(event.mark.as_deref(), &mut out);
                 return Some(self.finish(&message, out).await);
             }
             self.marks.carry(event, &mut out, &self.courier);
@@ -170,7 +170,8 @@ impl Relay {
 
     /// Lets the client come back for what follows an event that has an id.
     fn offer(&mut self, event: &Event) {
-        if event.id.is_some() && self.offered.is_none() && self.ticket.is_in_flight() {
+        let has_id = event.mark.as_ref().is_some_and(|mark| mark.id.is_some());
+        if has_id && self.offered.is_none() && self.ticket.is_in_flight() {
             self.offered = self.ticket.session().map(|session| {
                 let session = session.clone();
                 Offered::new(session, self.ticket.id)
@@ -236,7 +237,7 @@ impl Relay {
 }
 
 /// A relay whose stream is open; the caller may close it at any moment.
-struct Streaming(Option<Relay>);
+struct Streaming(Option<Box<Relay>>);
 
 impl Drop for Streaming {
     fn drop(&mut self) {

@@ -125,6 +125,7 @@ fn again(
     let line = Line::Session {
         session: session.clone(),
         call: Some(id),
+        pause: None,
     };
     let call = Call {
         gateway: gateway.clone(),

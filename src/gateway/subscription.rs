@@ -112,7 +112,7 @@ impl Listener {
     }
 
     fn forward(&mut self) -> Option<Bytes> {
-        let mut out = BytesMut::new();
+        let mut out = self.opened.messages.buffer();
         while let Some(item) = self.opened.messages.take() {
             match item {
                 Item::Notification { news, text } => {
@@ -121,8 +121,8 @@ impl Listener {
                     }
                 }
                 Item::Answer(message) => return self.finish(&message, out),
-                // In the modern era servers ask in their answers.
-                Item::Request { .. } => {}
+                // In the modern era servers ask in their answers, and no subscription has progress.
+                Item::Request(_) | Item::Progress(_) => {}
             }
         }
         Some(if out.is_empty() {

@@ -17,6 +17,7 @@ pub(super) async fn answer(
     entry.admit_read()?;
     let deadline = Deadline::after(permit.server().limits.call);
     let ticket = asked.ticket(gateway)?;
+    let _leave = gateway.upstream.admit(permit)?;
     let request = asked.request(permit, &ticket, None, &Effect::Read, deadline);
     let asking = pin!(gateway.upstream.ask_whole(request));
     let answered = ticket.unless_stopped(asking).await;

@@ -151,7 +151,8 @@ impl<'a> Scanner<'a> {
             return None;
         }
         let depth = self.rules.depth() - self.open.len();
-        skip::container_end(self.text.as_bytes(), self.at, depth)
+        let rest = skip::container(&self.text.as_bytes()[self.at..], depth)?;
+        Some(self.text.len() - rest.len())
     }
 
     /// Takes the value of a key that is none of `members`; strict rules refuse a key that some parser takes for one.

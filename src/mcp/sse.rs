@@ -79,6 +79,12 @@ impl Line {
     }
 }
 
+/// An event that is all in the chunk: two line feeds follow its one line of data.
+struct Plain {
+    name: Option<&'static [u8]>,
+    data: Range<usize>,
+}
+
 #[derive(Debug)]
 enum Data {
     One(Bytes),
@@ -134,8 +140,36 @@ impl Parser {
         Ok(None)
     }
 
-    /// The next event where it is as most are: one line of data, perhaps after its type, and all of it here.
+    /// Takes the events that come next, as long as each of them stands as [`encode`] writes it and `takes` says so of its
+    /// data. Returns them as they stand.
+    ///
+    /// # Errors
+    /// As [`Parser::next_event`].
+    pub fn run(&mut self, takes: impl Fn(&[u8]) -> bool) -> Result<Bytes, Refusal> {
+        let begin = self.at;
+        while let Some(plain) = self.plain()?
+            && plain.name.is_some()
+            && takes(&self.chunk[plain.data.clone()])
+        {
+            self.at = plain.data.end + 2;
+        }
+        Ok(self.chunk.slice(begin..self.at))
+    }
+
     fn plain_event(&mut self) -> Result<Option<Event>, Refusal> {
+        let Some(Plain { name, data }) = self.plain()? else {
+            return Ok(None);
+        };
+        self.at = data.end + 2;
+        Ok(Some(Event {
+            name: name.map(Bytes::from_static),
+            data: self.chunk.slice(data),
+            id: None,
+        }))
+    }
+
+    /// The next event where it is as most are: one line of data, perhaps after its type, and all of it here.
+    fn plain(&self) -> Result<Option<Plain>, Refusal> {
         const DATA: &[u8] = b"data: ";
         const TYPED: &[u8] = b"event: message\ndata: ";
         let begun = !self.carry.is_empty() || self.name.is_some() || self.id.is_some();
@@ -151,19 +185,14 @@ impl Parser {
         let Some(length) = memchr::memchr2(b'\r', b'\n', &rest[begin..]) else {
             return Ok(None);
         };
-        let end = begin + length;
-        if !rest[end..].starts_with(b"\n\n") {
+        if !rest[begin + length..].starts_with(b"\n\n") {
             return Ok(None);
         }
         self.fits(DATA.len() + length)?;
         self.fits(name.map_or(0, <[u8]>::len) + length + 1)?;
-        let data = self.chunk.slice(self.at + begin..self.at + end);
-        self.at += end + 2;
-        Ok(Some(Event {
-            name: name.map(Bytes::from_static),
-            data,
-            id: None,
-        }))
+        let begin = self.at + begin;
+        let data = begin..begin + length;
+        Ok(Some(Plain { name, data }))
     }
 
     /// Bytes of the event that has begun and not ended.

@@ -8,8 +8,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nix::{errno::Errno, fcntl::OFlag};
-
 use super::Error;
 
 /// What SQLite keeps beside a database while it is in use.
@@ -37,19 +35,13 @@ impl Own {
         };
         let folder = folder.canonicalize().map_err(&unusable)?;
         let path = folder.join(name);
-        let file =
-            open(&path).map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
-                // A link, a folder, a socket.
-                Some(Errno::ELOOP | Errno::EISDIR | Errno::ENXIO) => {
-                    Error::NotAFile { path: path.clone() }
-                }
-                _ => unusable(error),
-            })?;
-        let found = file.metadata().map_err(&unusable)?;
+        match make(&path).and_then(|()| File::open(&folder)?.sync_all()) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => made.map_err(&unusable)?,
+        }
+        // Looked at without being opened: to close it would take away this process's locks on it.
+        let found = fs::symlink_metadata(&path).map_err(&unusable)?;
         private(&path, &found)?;
-        // A new name outlives a power cut only once its folder is on disk.
-        let synced = File::open(&folder).and_then(|folder| folder.sync_all());
-        synced.map_err(&unusable)?;
         for ending in BESIDE {
             let mut beside: OsString = path.clone().into();
             beside.push(ending);
@@ -76,16 +68,10 @@ fn identity(found: &Metadata) -> (u64, u64) {
     (found.dev(), found.ino())
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(flags.bits())
-        .open(path)
+fn make(path: &Path) -> io::Result<()> {
+    let mut new = OpenOptions::new();
+    new.write(true).create_new(true).mode(0o600).open(path)?;
+    Ok(())
 }
 
 fn private(path: &Path, found: &Metadata) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! The items that are pinned of one server: read whole and checked, or brought to another state by what differs.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use rusqlite::{Row, Transaction};
 use sha2::{Digest, Sha256};
@@ -96,7 +96,7 @@ pub(super) fn write(
 }
 
 /// By what a row is told apart from others of its server.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     kind: ItemKind,
     name: Arc<str>,
@@ -104,11 +104,11 @@ struct Key {
 }
 
 /// The marks of the rows that are there. Whether they hold shows when they are next read.
-fn stored(transaction: &Transaction<'_>, head: &Head) -> Result<HashMap<Key, [u8; 32]>, Failure> {
+fn stored(transaction: &Transaction<'_>, head: &Head) -> Result<BTreeMap<Key, [u8; 32]>, Failure> {
     let mut statement = transaction
         .prepare("SELECT kind, name, digest, mac FROM pin_items WHERE pin = ?1 LIMIT ?2")?;
     let mut rows = statement.query((head.id, head.items + 1))?;
-    let mut stored = HashMap::new();
+    let mut stored = BTreeMap::new();
     while let Some(row) = rows.next()? {
         let key = Key {
             kind: kind(row, 0)?,

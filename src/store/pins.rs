@@ -2,7 +2,7 @@
 //!
 //! A server's row marks the list of its items' marks, so that an item that is missing, added or of an older state shows.
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, ffi};
 
 use super::{heads::Heads, items};
 use crate::{
@@ -23,7 +23,8 @@ impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::Error as E;
         match error {
-            // Columns and tables that are not those that were made.
+            // Columns and tables that are not those that were made: the statements themselves are right.
+            E::SqliteFailure(error, _) if error.extended_code == ffi::SQLITE_ERROR => Self::Forged,
             E::SqlInputError { .. }
             | E::InvalidColumnType(..)
             | E::FromSqlConversionFailure(..)
@@ -39,7 +40,8 @@ impl From<rusqlite::Error> for Failure {
 pub(super) struct Head {
     pub(super) id: i64,
     version: u64,
-    reviewed: bool,
+    /// 0 or 1.
+    reviewed: i64,
     /// 32 bytes each.
     views: Vec<u8>,
     /// How many.
@@ -67,7 +69,7 @@ pub(super) fn read(
     };
     Ok(Some(Pinned {
         version: head.version,
-        reviewed: head.reviewed,
+        reviewed: head.reviewed == 1,
         views: views.to_vec(),
         items,
     }))
@@ -93,7 +95,7 @@ pub(super) fn replace(
         None => Head::new(&transaction)?,
     };
     head.version = pinned.version;
-    head.reviewed = pinned.reviewed;
+    head.reviewed = i64::from(pinned.reviewed);
     head.views = pinned.views.concat();
     items::write(&transaction, mac, server, &mut head, &pinned.items)?;
     heads.put(server, head.write(&transaction, mac, server)?);
@@ -179,16 +181,16 @@ impl Head {
     }
 
     /// Every number of the row, each of one length; the row's own number tells nothing.
-    fn numbers(&self) -> [u8; 25] {
-        let mut numbers = [0; 25];
+    fn numbers(&self) -> [u8; 32] {
+        let mut numbers = [0; 32];
         numbers[..8].copy_from_slice(&self.version.to_be_bytes());
         numbers[8..16].copy_from_slice(&self.items.to_be_bytes());
         numbers[16..24].copy_from_slice(&self.bytes.to_be_bytes());
-        numbers[24] = u8::from(self.reviewed);
+        numbers[24..].copy_from_slice(&self.reviewed.to_be_bytes());
         numbers
     }
 
-    fn parts<'a>(&'a self, server: &'a ServerKey, numbers: &'a [u8; 25]) -> [&'a [u8]; 6] {
+    fn parts<'a>(&'a self, server: &'a ServerKey, numbers: &'a [u8; 32]) -> [&'a [u8]; 6] {
         [
             b"server 1",
             server.name.as_bytes(),

@@ -38,15 +38,8 @@ pub(super) enum Job {
         pinned: Pinned,
         answer: oneshot::Sender<Result<bool, LedgerError>>,
     },
-}
-
-impl Job {
-    fn operation(&self) -> &'static str {
-        match self {
-            Self::Read { .. } => "read",
-            Self::Replace { .. } => "replace",
-        }
-    }
+    /// The end; the answer is that there will be none.
+    Close { answer: oneshot::Sender<()> },
 }
 
 /// The way to the thread, which ends when this is dropped.
@@ -73,14 +66,13 @@ impl Worker {
     /// Has a job done and waits for its answer.
     pub(super) async fn ask<T>(
         &self,
+        operation: &'static str,
         server: &ServerKey,
         job: impl FnOnce(oneshot::Sender<Result<T, LedgerError>>) -> Job,
     ) -> Result<T, LedgerError> {
         let started = Instant::now();
         let (answer, answered) = oneshot::channel();
-        let job = job(answer);
-        let operation = job.operation();
-        let result = match self.submit(job) {
+        let result = match self.submit(job(answer)) {
             Ok(()) => answered
                 .await
                 .unwrap_or_else(|_| Err(unavailable(server, Unavailable::Closed))),
@@ -89,6 +81,15 @@ impl Worker {
         let code = result.as_ref().err().map(|error| error.code().as_str());
         self.metrics.stored(operation, code, started.elapsed());
         result
+    }
+
+    /// Waits for what was asked, and closes the database. What is asked after that is refused.
+    pub(super) async fn close(&self) {
+        let (answer, closed) = oneshot::channel();
+        if self.submit(Job::Close { answer }).is_ok() {
+            // A thread that has ended has closed it too.
+            drop(closed.await);
+        }
     }
 
     fn submit(&self, job: Job) -> Result<(), Unavailable> {
@@ -123,7 +124,13 @@ fn work(mut database: Database, queue: &Receiver<Job>) {
                 pinned,
                 answer,
             } => drop(answer.send(replace(&mut database, &server, expected, &pinned))),
+            Job::Close { answer } => {
+                drop(database);
+                drop(answer);
+                return;
+            }
         }
+        database.rest();
     }
 }
 

@@ -42,6 +42,15 @@ pub struct Metrics {
     calls: Family<Labels<2>, Counter>,
     calls_allowed: Counter,
     call_seconds: Histogram,
+    /// Calls that run.
+    pub calls_running: Gauge,
+    /// Calls that wait for others of their conversation.
+    pub calls_waiting: Gauge,
+    /// Requests that have a seat at a server.
+    pub server_running: Gauge,
+    /// Requests that wait for a seat at a server.
+    pub server_waiting: Gauge,
+    server_open: Family<[(&'static str, String); 1], Gauge>,
     connections_new: Counter,
     connections_reused: Counter,
     blocked: Family<Labels<1>, Counter>,
@@ -120,6 +129,23 @@ impl Metrics {
             calls_allowed: calls.get_or_create_owned(&[("outcome", "allowed"), ("code", "")]),
             calls,
             call_seconds,
+            calls_running: register.empty("gateway_calls_running", "Calls that run"),
+            calls_waiting: register.empty(
+                "gateway_calls_waiting",
+                "Calls that wait for others of their conversation",
+            ),
+            server_running: register.empty(
+                "gateway_server_running",
+                "Requests that have a seat at a server",
+            ),
+            server_waiting: register.empty(
+                "gateway_server_waiting",
+                "Requests that wait for a seat at a server",
+            ),
+            server_open: register.empty(
+                "gateway_server_open",
+                "1 while no request goes to a server that cannot be reached, else 0",
+            ),
             connections_new: connections.get_or_create_owned(&[("reused", "false")]),
             connections_reused: connections.get_or_create_owned(&[("reused", "true")]),
             blocked: register.empty("egress_blocked", "Destinations refused, by code"),
@@ -179,6 +205,19 @@ impl Metrics {
                 .get_or_create(&[("outcome", outcome), ("code", code.unwrap_or_default())])
                 .inc(),
         };
+    }
+
+    /// Whether the circuit to a server is open: no request goes there, but now and then one that tries.
+    pub fn server_open(&self, server: &str, open: bool) {
+        let gauge = self
+            .server_open
+            .get_or_create_owned(&[("server", server.to_owned())]);
+        gauge.set(open.into());
+    }
+
+    /// Nothing is said any more of a server that is no longer registered.
+    pub fn server_gone(&self, server: &str) {
+        self.server_open.remove(&[("server", server.to_owned())]);
     }
 
     /// A request went out on a new connection, or on one that was kept.
@@ -274,6 +313,10 @@ mod tests {
         metrics.mcp_sessions.inc();
         metrics.catalog_pinned.inc_by(3);
         metrics.catalog_blocked("drifted");
+        metrics.server_open("docs", true);
+        metrics.server_open("gone", true);
+        metrics.server_gone("gone");
+        metrics.calls_running.inc();
         metrics.audit_queue_depth.set(4);
         let text = metrics.render();
         for line in [
@@ -298,6 +341,11 @@ mod tests {
             "tollgate_mcp_sessions 1",
             "tollgate_catalog_pinned_total 3",
             r#"tollgate_catalog_blocked_total{reason="drifted"} 1"#,
+            "tollgate_gateway_calls_running 1",
+            "tollgate_gateway_calls_waiting 0",
+            "tollgate_gateway_server_running 0",
+            "tollgate_gateway_server_waiting 0",
+            r#"tollgate_gateway_server_open{server="docs"} 1"#,
             r#"tollgate_build_info{version="0.1.0"} 1"#,
             "# EOF",
         ] {

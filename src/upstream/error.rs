@@ -1,6 +1,6 @@
 //! What can go wrong with a tool server that was reached.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     egress::{self, Destination},
@@ -96,6 +96,20 @@ pub enum Error {
         /// What the server speaks.
         spoken: String,
     },
+    /// It was out of reach lately, and is not asked for a while.
+    #[error(
+        "server `{server}` has been failing for {} and is not asked; the next try {}",
+        words(*since),
+        next_try(*retry)
+    )]
+    Failing {
+        /// The server.
+        server: Arc<str>,
+        /// How long it has been failing.
+        since: Duration,
+        /// How long until the next try.
+        retry: Duration,
+    },
     /// The caller wants no answer any more.
     #[error("stopped at the client's request")]
     Stopped,
@@ -119,6 +133,7 @@ impl Error {
             Self::Era { wanted, .. } if *wanted == Revision::MODERN => Code::UpstreamSessionsOnly,
             Self::Era { spoken, .. } if spoken == Revision::MODERN.as_str() => Code::UpstreamEra,
             Self::Era { .. } => Code::UpstreamRevision,
+            Self::Failing { .. } => Code::ServerFailing,
             Self::Stopped => Code::Cancelled,
         }
     }
@@ -135,6 +150,23 @@ impl Error {
             }
             _ => Refusal::new(self.code(), self.to_string()),
         }
+    }
+}
+
+fn next_try(retry: Duration) -> String {
+    if retry.is_zero() {
+        "is being made".to_owned()
+    } else {
+        format!("is made in {}", words(retry))
+    }
+}
+
+/// A span in words: whole seconds, one at least.
+fn words(span: Duration) -> String {
+    match span.as_secs().max(1) {
+        1 => "a second".to_owned(),
+        seconds @ 2..120 => format!("{seconds} seconds"),
+        seconds => format!("{} minutes", seconds / 60),
     }
 }
 

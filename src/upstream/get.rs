@@ -61,7 +61,7 @@ impl Upstream {
         session: &Session,
         last: &HeaderValue,
         deadline: Deadline,
-    ) -> Result<Body, Error> {
+    ) -> Result<Box<Body>, Error> {
         let inbound = self.fetch(permit, session, Some(last), deadline).await?;
         read_stream(permit, inbound)
     }
@@ -100,7 +100,7 @@ fn read_listening(permit: &Permit, inbound: Inbound) -> Result<Option<Messages>,
 }
 
 /// Reads the answer to a GET that only an event stream can be.
-fn read_stream(permit: &Permit, inbound: Inbound) -> Result<Body, Error> {
+fn read_stream(permit: &Permit, inbound: Inbound) -> Result<Box<Body>, Error> {
     match (inbound.status, Type::of(&inbound.headers)) {
         (StatusCode::OK, Type::Events) => Ok(inbound.body),
         (status, _) if !status.is_success() => Err(status_error(permit, status)),

@@ -36,7 +36,7 @@ pub(super) struct Way {
     /// What broke the stream; the error of the call where it cannot be resumed.
     cause: Option<Error>,
     /// A return under way. It is kept here, so that nothing of it is lost where a wait for it is given up.
-    going: Option<BoxFuture<'static, Result<Body, Error>>>,
+    going: Option<BoxFuture<'static, Result<Box<Body>, Error>>>,
 }
 
 impl Way {
@@ -98,7 +98,7 @@ impl Way {
     }
 
     /// The rest of the stream, once the server sends it.
-    pub(super) async fn body(&mut self) -> Result<Body, Error> {
+    pub(super) async fn body(&mut self) -> Result<Box<Body>, Error> {
         while let Some(going) = &mut self.going {
             let found = going.await;
             self.going = None;

@@ -2,12 +2,13 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt as _;
 use http::{HeaderValue, StatusCode};
 
 use super::{
-    Error, Message,
+    Error, Event, Item, Message,
+    event::{Asking, Mark},
     resume::{Way, event_id, retry},
 };
 use crate::{
@@ -20,43 +21,11 @@ use crate::{
 /// Events that room is kept for between two chunks, at most.
 const ROOM: usize = 32;
 
-/// What a server says on a stream.
-pub enum Item {
-    /// A notification of a kind that is relayed.
-    Notification {
-        /// What it tells.
-        news: News,
-        /// The JSON text.
-        text: Bytes,
-    },
-    /// A request of the server's own.
-    Request {
-        /// Its method.
-        method: Box<str>,
-        /// The JSON text of its id.
-        id: Box<str>,
-        /// The JSON text.
-        text: Bytes,
-    },
-    /// The answer, after which nothing may come.
-    Answer(Message),
-}
-
-/// One event of a stream.
-pub struct Event {
-    /// Where the stream can be resumed after it; always `None` in the modern era.
-    pub id: Option<HeaderValue>,
-    /// How long the server wants clients to wait before they come back, where it says something new.
-    pub retry: Option<Duration>,
-    /// The message in it; an event without one only says the above.
-    pub item: Option<Item>,
-}
-
 /// The messages of one stream, in order. In a session, a stream that ends before its answer is resumed.
 pub struct Messages {
     permit: Permit,
     /// `None` while what is left of the stream is fetched.
-    body: Option<egress::Body>,
+    body: Option<Box<egress::Body>>,
     parser: sse::Parser,
     ready: VecDeque<Event>,
     awaited: Option<u64>,
@@ -72,7 +41,7 @@ pub struct Messages {
 
 impl Messages {
     /// The stream that answers the request `id`.
-    pub(super) fn answering(permit: &Permit, id: u64, body: egress::Body) -> Self {
+    pub(super) fn answering(permit: &Permit, id: u64, body: Box<egress::Body>) -> Self {
         Self::new(permit, Some(id), Some(body))
     }
 
@@ -82,7 +51,7 @@ impl Messages {
     }
 
     /// The stream of what the server says unasked.
-    pub(super) fn listening(permit: &Permit, body: egress::Body) -> Self {
+    pub(super) fn listening(permit: &Permit, body: Box<egress::Body>) -> Self {
         Self {
             named: true,
             ..Self::new(permit, None, Some(body))
@@ -98,7 +67,7 @@ impl Messages {
         }
     }
 
-    fn new(permit: &Permit, awaited: Option<u64>, body: Option<egress::Body>) -> Self {
+    fn new(permit: &Permit, awaited: Option<u64>, body: Option<Box<egress::Body>>) -> Self {
         Self {
             permit: permit.clone(),
             body,
@@ -158,7 +127,7 @@ impl Messages {
         Ok(())
     }
 
-    async fn rest(&mut self) -> Result<egress::Body, Error> {
+    async fn rest(&mut self) -> Result<Box<egress::Body>, Error> {
         match &mut self.way {
             Some(way) => way.body().await,
             None => Err(self.no_answer()),
@@ -193,6 +162,12 @@ impl Messages {
         }
     }
 
+    /// A buffer with room for the messages that have come, as events.
+    pub fn buffer(&self) -> BytesMut {
+        let items = self.ready.iter().filter_map(|event| event.item.as_ref());
+        BytesMut::with_capacity(items.map(Item::size).sum())
+    }
+
     /// What was made of the messages that were taken; it counts as they did, until it is dropped.
     pub fn attach(&mut self, made: Bytes) -> Bytes {
         match &mut self.body {
@@ -208,7 +183,7 @@ impl Messages {
                 if let Item::Answer(message) = item {
                     return Ok(match &mut self.body {
                         Some(body) => message.taken_from(body),
-                        None => message,
+                        None => *message,
                     });
                 }
             }
@@ -235,16 +210,35 @@ impl Messages {
             }
             let id = event.id.filter(|_| self.named);
             let item = if says { self.item(event.data)? } else { None };
+            let progresses =
+                matches!(&item, Some(Item::Notification { news, .. }) if *news == News::Progress);
             self.accept(id.as_ref().and_then(event_id), item)?;
+            if progresses {
+                self.progress()?;
+            }
         }
         // `retry` needs no event around it.
         self.accept(None, None)
     }
 
+    /// Takes the progress that follows. It comes in runs, of which each event is only looked at.
+    fn progress(&mut self) -> Result<(), Error> {
+        let run = self
+            .parser
+            .run(|text| news(text) == Some(Some(News::Progress)));
+        let run = run.map_err(|_| self.too_large())?;
+        if run.is_empty() {
+            return Ok(());
+        }
+        if let Some(way) = &mut self.way {
+            way.note(None, true);
+        }
+        self.accept(None, Some(Item::Progress(run)))
+    }
+
     /// The message in an event; `None` where it tells something that is not relayed.
     fn item(&self, text: Bytes) -> Result<Option<Item>, Error> {
-        let notice = Envelope::notice(&text);
-        if let Some(news) = notice.map(|method| News::find(&method)) {
+        if let Some(news) = news(&text) {
             return Ok(news.map(|news| Item::Notification { news, text }));
         }
         let malformed = |reason: String| Error::Malformed {
@@ -259,18 +253,16 @@ impl Messages {
                 drop(envelope);
                 return Ok(news.map(|news| Item::Notification { news, text }));
             }
-            (Kind::Request, _) => Item::Request {
+            (Kind::Request, _) => Item::Request(Box::new(Asking {
                 method: (&*envelope.method).into(),
                 id: envelope.id_text().unwrap_or("null").into(),
                 text: text.clone(),
-            },
-            (Kind::Response, Some(id)) => Item::Answer(Message::from_envelope(
-                &self.permit,
-                id,
-                StatusCode::OK,
-                &envelope,
-                &text,
-            )?),
+            })),
+            (Kind::Response, Some(id)) => {
+                let (permit, status) = (&self.permit, StatusCode::OK);
+                let message = Message::from_envelope(permit, id, status, &envelope, &text)?;
+                Item::Answer(Box::new(message))
+            }
             (Kind::Response, None) => {
                 return Err(Error::WrongId {
                     server: self.server(),
@@ -288,8 +280,10 @@ impl Messages {
         }
         self.done |= matches!(item, Some(Item::Answer(_)));
         let retry = self.new_retry();
-        if id.is_some() || retry.is_some() || item.is_some() {
-            self.ready.push_back(Event { id, retry, item });
+        let marked = id.is_some() || retry.is_some();
+        let mark = marked.then(|| Box::new(Mark { id, retry }));
+        if mark.is_some() || item.is_some() {
+            self.ready.push_back(Event { mark, item });
         }
         Ok(())
     }
@@ -332,6 +326,11 @@ impl Messages {
     fn server(&self) -> Arc<str> {
         self.permit.server().name.clone()
     }
+}
+
+/// What a notification tells, if that is relayed; `None` for what may be another message.
+fn news(text: &[u8]) -> Option<Option<News>> {
+    Envelope::notice(text).map(|method| News::find(&method))
 }
 
 fn parser(permit: &Permit) -> sse::Parser {

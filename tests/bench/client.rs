@@ -45,8 +45,8 @@ impl Endpoint {
         };
         let mut keys = keys.lines().cycle();
         let mut clients = Vec::new();
-        for _ in 0..connections {
-            clients.push(Client::open(self, keys.next()).await?);
+        for number in 0..connections {
+            clients.push(Client::open(self, keys.next(), number).await?);
         }
         Ok(clients)
     }
@@ -63,7 +63,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    async fn open(endpoint: &Endpoint, key: Option<&str>) -> Result<Self> {
+    /// Each is a conversation of its own: in the older era because it is a session, in the other by name.
+    async fn open(endpoint: &Endpoint, key: Option<&str>, number: usize) -> Result<Self> {
         let mut fields = format!("host: 127.0.0.1:{}\r\n", endpoint.port);
         if let Some(key) = key {
             fields += &format!("authorization: Bearer {key}\r\n");
@@ -76,7 +77,11 @@ impl Client {
             body: Vec::new(),
         };
         match client.era {
-            Era::Modern => client.fields += "mcp-protocol-version: 2026-07-28\r\n",
+            Era::Modern => {
+                client.fields += &format!(
+                    "mcp-protocol-version: 2026-07-28\r\ntollgate-conversation: bench-{number}\r\n"
+                );
+            }
             Era::Legacy => client.open_session().await?,
         }
         Ok(client)

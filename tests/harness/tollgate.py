@@ -29,26 +29,27 @@ class Started(typing.NamedTuple):
 
 
 @contextlib.contextmanager
-def tollgate(servers, keys=(), prefix=(), relay=(), effects=()):
+def tollgate(servers, keys=(), prefix=(), relay=(), effects=(), concurrency=None):
     """Runs `tollgate serve` in front of `servers`, a dict of name and port on 127.0.0.1.
 
     Callers are one local user, or an agent for each of `keys` (`tg_…`). `prefix` goes before the command.
     `relay` names what the servers may ask of their clients, as a server's file does under `[relay]`; `effects` are
-    tools that do not only read. Gives `url(name)`, where clients find the server, and the process.
+    tools that do not only read; `concurrency` is how many calls a server takes at once. Gives `url(name)`, where
+    clients find the server, and the process.
     """
-    with starting(servers, keys, prefix, relay, effects) as started:
+    with starting(servers, keys, prefix, relay, effects, concurrency) as started:
         ready = f"http://127.0.0.1:{started.ops}/readyz"
         wait_until(lambda: answers_200(ready), started.process, started.log)
         yield started.url, started.process
 
 
 @contextlib.contextmanager
-def starting(servers, keys=(), prefix=(), relay=(), effects=()):
+def starting(servers, keys=(), prefix=(), relay=(), effects=(), concurrency=None):
     """As `tollgate`, without waiting until it is ready; gives what was Started."""
     with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
         home = pathlib.Path(folder)
         agents, ops = free_port(), free_port()
-        policy = write_policy(home, servers, keys, server_tables(relay, effects), agents, ops)
+        policy = write_policy(home, servers, keys, server_tables(relay, effects, concurrency), agents, ops)
         log = home / "tollgate.log"
         command = [*prefix, PROGRAM, "serve", "--policy", policy]
         environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
@@ -57,11 +58,12 @@ def starting(servers, keys=(), prefix=(), relay=(), effects=()):
             yield Started(begun, agents, ops, process, log)
 
 
-def server_tables(relay, effects):
+def server_tables(relay, effects, concurrency):
     """The tables of a server's file."""
     relayed = "".join(f"{name} = true\n" for name in relay)
     tools = "".join(f'\n[tools.{name}]\napproval = "never"\n' for name in effects)
-    return (f"\n[relay]\n{relayed}" if relay else "") + tools
+    limits = f"\n[limits]\nconcurrency = {concurrency}\n" if concurrency else ""
+    return (f"\n[relay]\n{relayed}" if relay else "") + limits + tools
 
 
 def write_policy(home, servers, keys, tables, agents, ops):

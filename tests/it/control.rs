@@ -440,6 +440,51 @@ fn a_keyring_is_made_once_and_a_damaged_one_is_refused_and_kept() {
 }
 
 #[test]
+fn a_database_is_where_the_settings_say_and_one_that_is_not_safe_is_refused() {
+    let place = Place::new();
+    let served = Served::start(&place);
+    served.signal(Signal::SIGTERM);
+    assert_eq!(served.end(), Some(0));
+    let usual = place.state().join("tollgate.db");
+    let mode = fs::metadata(&usual).expect("a database").permissions();
+    assert_eq!(mode.mode() & 0o7777, 0o600);
+    assert!(!place.state().join("tollgate.db-wal").exists(), "closed");
+
+    fs::remove_file(&usual).expect("ours");
+    let folder = place.0.path().join("elsewhere");
+    let path = folder.join("pins.db");
+    let url = format!("store.url = \"sqlite:{}\"", path.display());
+    place.settings(&url);
+    let refused = |told: &str| {
+        let refused = place.run("serve");
+        let said = stderr(&refused);
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(said.contains(told), "{said}");
+        assert!(!place.socket().exists());
+    };
+    refused("elsewhere/pins.db` as database; let this user read and write it");
+    fs::create_dir(&folder).expect("a folder");
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+    };
+    mode(&folder, 0o775);
+    refused("writable by group or others (mode 0775)");
+    mode(&folder, 0o755);
+    let served = Served::start(&place);
+    served.signal(Signal::SIGTERM);
+    assert_eq!(served.end(), Some(0));
+    assert!(path.exists() && !usual.exists());
+
+    mode(&path, 0o640);
+    refused("cannot use the database: `");
+    refused("has mode 0640, expected uid");
+    mode(&path, 0o600);
+    // The keyring that marked it is gone.
+    fs::remove_file(place.state().join("keyring")).expect("ours");
+    refused("does not hold what this keyring marked");
+}
+
+#[test]
 fn a_state_folder_that_others_can_write_is_refused() {
     let place = Place::new();
     fs::create_dir(place.state()).expect("a folder");

@@ -17,6 +17,7 @@ mod layers;
 mod listen;
 mod pin;
 mod policy;
+mod store;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
 #[path = "../support"]
 mod support {

@@ -122,6 +122,11 @@ impl Agent {
         )
     }
 
+    /// The same call in a conversation of its own, beside which others do not count.
+    pub(crate) fn call_apart(&self, id: &str, tool: &str) -> Ask {
+        self.call(id, tool).with("Tollgate-Conversation", id)
+    }
+
     /// A call that must work.
     pub(crate) async fn good(&self, gate: &Gate) {
         let reply = gate.send(self.call("1", "get_weather")).await;

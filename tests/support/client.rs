@@ -151,6 +151,12 @@ impl Exchange {
         }
     }
 
+    /// The same once the head of its answer has come.
+    pub(crate) async fn answered(mut self) -> Self {
+        assert!(patiently(self.read_head()).await, "an answer");
+        self
+    }
+
     /// The status.
     pub(crate) fn status(&self) -> u16 {
         let status = self.head.split(' ').nth(1);

@@ -62,7 +62,7 @@ impl Pipeline {
             ample(),
             metrics.clone(),
         );
-        let upstream = Upstream::new(egress, Arc::default(), Arc::default());
+        let upstream = Upstream::new(egress, Arc::default(), Arc::default(), Arc::default());
         Self {
             gateway: Gateway::new(upstream, Arc::new(shared)),
             journal,

@@ -129,19 +129,27 @@ impl Tools {
     pub(crate) async fn start(
         script: impl Fn(&Seen) -> Option<Vec<Step>> + Send + Sync + 'static,
     ) -> Self {
-        Self::serve(None, script).await
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::serve(listener, None, script)
+    }
+
+    /// A sound server where another was.
+    pub(crate) async fn start_at(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
+        Self::serve(listener, None, |_| None)
     }
 
     /// The same over TLS.
     pub(crate) async fn tls(acceptor: TlsAcceptor) -> Self {
-        Self::serve(Some(acceptor), |_| None).await
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::serve(listener, Some(acceptor), |_| None)
     }
 
-    async fn serve(
+    fn serve(
+        listener: TcpListener,
         acceptor: Option<TlsAcceptor>,
         script: impl Fn(&Seen) -> Option<Vec<Step>> + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             script: Box::new(script),

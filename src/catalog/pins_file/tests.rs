@@ -175,7 +175,7 @@ proptest! {
         });
         let pinned = pinned(version, items.collect());
         let text = write("s", &pinned);
-        prop_assert_eq!(read("f", "s", &text), Ok(pinned.clone()));
+        prop_assert_eq!(read("f", "s", &text), Ok(pinned));
         prop_assert_eq!(write("s", &read("f", "s", &text).expect("read")), text);
     }
 

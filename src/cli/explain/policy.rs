@@ -122,22 +122,32 @@ pub(super) fn tool(permit: &Permit, tool: &str) -> Decision {
         let reason = format!("[tools.{tool}] hides it: hidden = true");
         return Decision::refuse("tool", Code::ToolUnknown, "hidden", reason);
     }
-    let hint = Hint::of(permit, tool);
-    match permit.unasked(tool, hint != Hint::No) {
-        Some(Unasked::ReadOnly) if hint == Hint::Unknown => {
+    let server = permit.server();
+    let pinned = Pinned::of(server, tool);
+    if pinned == Pinned::Missing {
+        let reason = format!(
+            "pins/{name}.json has no tool `{tool}`, and nothing else is offered; if the server shows it, accept it with \
+             `tollgate pin {name} --accept {tool}`",
+            name = server.name
+        );
+        return Decision::refuse("tool", Code::Unreviewed, "pin = \"file\"", reason);
+    }
+    let hints = server.read_only == ReadOnly::Hints;
+    match permit.unasked(tool, pinned != Pinned::Effect) {
+        Some(Unasked::ReadOnly) if hints && pinned == Pinned::Elsewhere => {
             let reason = format!(
-                "`{tool}` runs unasked if its pinned definition says readOnlyHint, which the store knows; see \
-                 `tollgate pin {}`",
-                permit.server().name
+                "`{tool}` runs unasked only if its pinned definition says readOnlyHint, which the running process knows; \
+                 see `tollgate pin {}`",
+                server.name
             );
-            Decision::allow("tool", "read_only = \"hints\"", reason)
+            Decision::refuse("tool", Code::ApprovalUnavailable, HINTS, reason)
         }
-        Some(Unasked::ReadOnly) if hint == Hint::Yes => {
+        Some(Unasked::ReadOnly) if hints => {
             let reason = format!(
-                "`{tool}` says readOnlyHint in pins/{}.json, which read_only = \"hints\" accepts: it runs unasked",
-                permit.server().name
+                "`{tool}` says readOnlyHint in pins/{}.json, so it is accepted as read-only and runs unasked",
+                server.name
             );
-            Decision::allow("tool", "read_only = \"hints\"", reason)
+            Decision::allow("tool", HINTS, reason)
         }
         Some(Unasked::ReadOnly) => {
             let reason = format!("`{tool}` is accepted as read-only and runs unasked");
@@ -165,31 +175,33 @@ pub(super) fn tool(permit: &Permit, tool: &str) -> Decision {
     }
 }
 
-/// What is known of the hint in a tool's pinned definition, where hints count.
+/// The rule that accepts hints.
+const HINTS: &str = "read_only = \"hints\"";
+
+/// What a pins file says of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hint {
-    /// It does not say so, or nobody asks it.
-    No,
-    /// It says so.
-    Yes,
-    /// The pins are in the store of the running process.
-    Unknown,
+enum Pinned {
+    /// Nothing: the running process keeps the pins.
+    Elsewhere,
+    /// Nothing: the tool is not in it.
+    Missing,
+    /// A definition that does not say `readOnlyHint`, or several of which one does not.
+    Effect,
+    /// A definition that does.
+    ReadOnly,
 }
 
-impl Hint {
-    fn of(permit: &Permit, tool: &str) -> Self {
-        let server = permit.server();
-        match (&server.read_only, &server.pin) {
-            (ReadOnly::Patterns(_), _) | (_, Pin::File(None)) => Self::No,
-            (ReadOnly::Hints, Pin::FirstUse) => Self::Unknown,
-            (ReadOnly::Hints, Pin::File(Some(text))) => {
-                let pinned = pins_file::read("", &server.name, text).ok();
-                let says = pinned.is_some_and(|pinned| {
-                    let variants = pinned.named(ItemKind::Tool, tool);
-                    !variants.is_empty() && variants.iter().all(Item::read_only_hint)
-                });
-                if says { Self::Yes } else { Self::No }
-            }
+impl Pinned {
+    fn of(server: &Server, tool: &str) -> Self {
+        let text = match &server.pin {
+            Pin::FirstUse => return Self::Elsewhere,
+            Pin::File(text) => text.as_deref().unwrap_or_default(),
+        };
+        let pins = pins_file::read("", &server.name, text).unwrap_or_default();
+        match pins.named(ItemKind::Tool, tool) {
+            [] => Self::Missing,
+            variants if variants.iter().all(Item::read_only_hint) => Self::ReadOnly,
+            _ => Self::Effect,
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::{
         body::{Bounds, Home},
         decode::Decoder,
         dial,
-        exchange::{Broken, Live},
+        exchange::{Broken, Live, NotSent},
         pool::{Key, keep_for},
     },
     policy::Permit,
@@ -37,24 +37,25 @@ pub(super) struct Call<'a> {
 
 /// Why there is no head of an answer.
 enum Stopped {
-    Unsent(Box<Request<Full<Bytes>>>, hyper::Error),
+    NotSent(NotSent),
     Failed(Error),
 }
 
 impl Call<'_> {
-    /// Sends the request over an idle connection, else over a fresh one. The error says whether nothing was sent.
+    /// Sends the request over an idle connection, else over a fresh one, and over another only what none has taken: an
+    /// effect happens once. The error says whether nothing was sent.
     pub(super) async fn deliver(
         &self,
         addresses: &[JudgedAddr],
         mut request: Request<Full<Bytes>>,
-    ) -> Result<(StatusCode, HeaderMap, Body), (Error, bool)> {
+    ) -> Result<(StatusCode, HeaderMap, Box<Body>), (Error, bool)> {
         while let Some((key, live)) = self.pooled(addresses) {
             let sent = match self.exchange(key, live, request).await {
                 Ok(head) => Ok(head),
                 Err(Stopped::Failed(error)) => Err((error, false)),
-                // The peer closed it while it was idle; nothing was sent.
-                Err(Stopped::Unsent(back, _)) => {
-                    request = *back;
+                // The peer closed it while it was idle.
+                Err(Stopped::NotSent(back)) => {
+                    request = back.into_request();
                     continue;
                 }
             };
@@ -68,8 +69,8 @@ impl Call<'_> {
         let sent = self.exchange(key, live, request).await;
         sent.map_err(|stopped| match stopped {
             Stopped::Failed(error) => (error, false),
-            Stopped::Unsent(_, source) => {
-                let (host, source) = (self.host(), DialError::Closed(source));
+            Stopped::NotSent(back) => {
+                let (host, source) = (self.host(), DialError::Closed(back.into_source()));
                 (Error::Connect { host, source }, true)
             }
         })
@@ -125,13 +126,13 @@ impl Call<'_> {
         key: Key,
         live: Box<Live>,
         request: Request<Full<Bytes>>,
-    ) -> Result<(StatusCode, HeaderMap, Body), Stopped> {
+    ) -> Result<(StatusCode, HeaderMap, Box<Body>), Stopped> {
         let limit = self.permit.server().limits.first_byte;
         let (live, response) = live
             .exchange(request, self.deadline.phase(limit))
             .await
             .map_err(|broken| match broken {
-                Broken::Unsent(request, source) => Stopped::Unsent(request, source),
+                Broken::NotSent(back) => Stopped::NotSent(back),
                 Broken::Lost(source) => Stopped::Failed(self.broken(source)),
                 Broken::Late if self.deadline.passed() => {
                     Stopped::Failed(Error::CallTimeout { host: self.host() })
@@ -153,7 +154,7 @@ impl Call<'_> {
         key: Key,
         live: Box<Live>,
         response: Response<Incoming>,
-    ) -> Result<(StatusCode, HeaderMap, Body), Error> {
+    ) -> Result<(StatusCode, HeaderMap, Box<Body>), Error> {
         let limits = &self.permit.server().limits;
         let (mut head, incoming) = response.into_parts();
         if head.status == StatusCode::SWITCHING_PROTOCOLS {

@@ -68,7 +68,7 @@ pub(in crate::gateway) struct Lost {
 
 impl Lost {
     /// Its stream, from the server's event `last`.
-    pub(in crate::gateway) fn resumed(self, last: &HeaderValue) -> Relay {
+    pub(in crate::gateway) fn resumed(self, last: &HeaderValue) -> Box<Relay> {
         let Self {
             session,
             call,
@@ -175,8 +175,10 @@ impl Offered {
             gateway,
             permit,
             ticket,
+            courier,
             ..
         } = &lost.call;
+        let _paused = courier.pause();
         tokio::select! {
             biased;
             claim = &mut self.claims => if let Ok(claim) = claim {

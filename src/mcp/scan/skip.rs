@@ -1,97 +1,97 @@
-//! Values that nobody looks into: passed over in one loop, without a word about what is in them.
+//! Values that nobody looks into: passed over in one loop, without a word about what is in them. Everything here takes
+//! what is left of a document and returns what is left after it.
 
-use super::text::{number_end, string_end};
+use super::text::{number_end, plain_end, string_end};
 
 /// Shows the members of an object that is the whole document, which is valid JSON that holds no more than `depth`
 /// containers one in another: each key as it is written between its quotes, and the value. `None` where it is no such
 /// object, or where `show` has seen enough.
 pub(in crate::mcp) fn members<'a>(
-    text: &'a str,
+    document: &'a [u8],
     depth: usize,
-    mut show: impl FnMut(&'a str, &'a str) -> Option<()>,
+    mut show: impl FnMut(&'a [u8], &'a [u8]) -> Option<()>,
 ) -> Option<()> {
-    let bytes = text.as_bytes();
-    let mut at = past_space(bytes, 0);
+    let mut rest = past_space(document);
     let mut opening = b'{';
     loop {
-        if bytes.get(at) != Some(&opening) {
-            return None;
-        }
-        let begin = past_space(bytes, at + 1);
-        let Key { quoted, value } = key(bytes, begin)?;
-        let end = value_end(bytes, value, depth - 1)?;
-        show(&text[begin + 1..quoted - 1], &text[value..end])?;
-        at = past_space(bytes, end);
-        if bytes.get(at) == Some(&b'}') {
-            let rest = past_space(bytes, at + 1);
-            return (rest == bytes.len()).then_some(());
+        let key = past(b'"', past_space(past(opening, rest)?))?;
+        let after_key = past_string(key)?;
+        let value = past_colon(after_key)?;
+        rest = past_value(value, depth - 1)?;
+        let quote = after_key.len() + 1;
+        show(
+            &key[..key.len() - quote],
+            &value[..value.len() - rest.len()],
+        )?;
+        rest = past_space(rest);
+        if let Some(end) = past(b'}', rest) {
+            return past_space(end).is_empty().then_some(());
         }
         opening = b',';
     }
 }
 
-fn value_end(bytes: &[u8], at: usize, depth: usize) -> Option<usize> {
-    match bytes.get(at)? {
-        b'{' | b'[' => container_end(bytes, at, depth),
-        _ => scalar_end(bytes, at),
+fn past_value(rest: &[u8], depth: usize) -> Option<&[u8]> {
+    match rest.first()? {
+        b'{' | b'[' => container(rest, depth),
+        _ => past_scalar(rest),
     }
 }
 
-fn scalar_end(bytes: &[u8], at: usize) -> Option<usize> {
-    match bytes.get(at)? {
-        b'"' => Some(string_end(bytes, at + 1).ok()?.end),
-        b'-' | b'0'..=b'9' => Some(number_end(bytes, at).ok()?.0),
-        _ => word_end(bytes, at),
+fn past_scalar(rest: &[u8]) -> Option<&[u8]> {
+    match rest {
+        [b'"', inner @ ..] => past_string(inner),
+        [b'-' | b'0'..=b'9', ..] => rest.get(number_end(rest, 0).ok()?.0..),
+        _ => past_word(rest),
     }
 }
 
 /// Containers that may be open at once, at most: a bit is kept for each.
 const MAX_DEPTH: usize = 128;
 
-/// The end of the object or array that begins at `start`, if it is valid JSON and holds no more than `depth` containers
-/// one in another, itself included. `None` says only that it is to be read with care, to find out what is wrong with it.
-pub(super) fn container_end(bytes: &[u8], start: usize, depth: usize) -> Option<usize> {
+/// What follows the object or array that begins here, if it is valid JSON and holds no more than `depth` containers one in
+/// another, itself included. `None` says only that it is to be read with care, to find out what is wrong with it.
+pub(super) fn container(mut rest: &[u8], depth: usize) -> Option<&[u8]> {
     let mut open = Open::default();
-    let mut at = start;
     loop {
         // A value begins here.
-        at = match bytes.get(at)? {
-            b'{' => {
+        rest = match rest {
+            [b'{', inner @ ..] => {
                 open.push(true, depth)?;
-                let inner = past_space(bytes, at + 1);
-                if bytes.get(inner) != Some(&b'}') {
-                    at = key(bytes, inner)?.value;
+                let inner = past_space(inner);
+                if inner.first() != Some(&b'}') {
+                    rest = past_key(inner)?;
                     continue;
                 }
                 inner
             }
-            b'[' => {
+            [b'[', inner @ ..] => {
                 open.push(false, depth)?;
-                let inner = past_space(bytes, at + 1);
-                if bytes.get(inner) != Some(&b']') {
-                    at = inner;
+                let inner = past_space(inner);
+                if inner.first() != Some(&b']') {
+                    rest = inner;
                     continue;
                 }
                 inner
             }
-            _ => scalar_end(bytes, at)?,
+            _ => past_scalar(rest)?,
         };
         // It has ended, and perhaps what it stands in.
         loop {
-            at = past_space(bytes, at);
-            match (bytes.get(at)?, open.is_object) {
-                (b',', true) => {
-                    at = key(bytes, past_space(bytes, at + 1))?.value;
+            rest = past_space(rest);
+            match (rest, open.is_object) {
+                ([b',', next @ ..], true) => {
+                    rest = past_key(past_space(next))?;
                     break;
                 }
-                (b',', false) => {
-                    at = past_space(bytes, at + 1);
+                ([b',', next @ ..], false) => {
+                    rest = past_space(next);
                     break;
                 }
-                (b'}', true) | (b']', false) => {
-                    at += 1;
+                ([b'}', after @ ..], true) | ([b']', after @ ..], false) => {
+                    rest = after;
                     if open.pop() {
-                        return Some(at);
+                        return Some(rest);
                     }
                 }
                 _ => return None,
@@ -128,39 +128,38 @@ impl Open {
     }
 }
 
-/// A key in front of its value.
-struct Key {
-    /// Where it ends, just after its closing quote.
-    quoted: usize,
-    /// Where its value begins.
-    value: usize,
+/// The value of the key that begins here.
+fn past_key(rest: &[u8]) -> Option<&[u8]> {
+    past_colon(past_string(past(b'"', rest)?)?)
 }
 
-/// The key that begins at `at`.
-fn key(bytes: &[u8], at: usize) -> Option<Key> {
-    if bytes.get(at) != Some(&b'"') {
-        return None;
+fn past_colon(rest: &[u8]) -> Option<&[u8]> {
+    Some(past_space(past(b':', past_space(rest))?))
+}
+
+/// What follows the string that `rest` is inside of.
+fn past_string(rest: &[u8]) -> Option<&[u8]> {
+    match rest.get(plain_end(rest, 0)..)? {
+        [b'"', after @ ..] => Some(after),
+        _ => rest.get(string_end(rest, 0).ok()?.end..),
     }
-    let quoted = string_end(bytes, at + 1).ok()?.end;
-    let colon = past_space(bytes, quoted);
-    (bytes.get(colon) == Some(&b':')).then(|| Key {
-        quoted,
-        value: past_space(bytes, colon + 1),
-    })
 }
 
-fn word_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let rest = &bytes[at..];
+fn past_word(rest: &[u8]) -> Option<&[u8]> {
     let words: [&[u8]; 3] = [b"true", b"false", b"null"];
-    let word = words.into_iter().find(|word| rest.starts_with(word))?;
-    Some(at + word.len())
+    words.into_iter().find_map(|word| rest.strip_prefix(word))
 }
 
-fn past_space(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
-        at += 1;
+fn past(byte: u8, rest: &[u8]) -> Option<&[u8]> {
+    let (first, rest) = rest.split_first()?;
+    (*first == byte).then_some(rest)
+}
+
+fn past_space(mut rest: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t' | b'\n' | b'\r', after @ ..] = rest {
+        rest = after;
     }
-    at
+    rest
 }
 
 #[cfg(test)]
@@ -170,8 +169,12 @@ mod tests {
 
     use super::*;
 
+    fn end_within(text: &str, depth: usize) -> Option<usize> {
+        container(text.as_bytes(), depth).map(|rest| text.len() - rest.len())
+    }
+
     fn end(text: &str) -> Option<usize> {
-        container_end(text.as_bytes(), 0, MAX_DEPTH)
+        end_within(text, MAX_DEPTH)
     }
 
     #[test]
@@ -224,8 +227,8 @@ mod tests {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert_eq!(end(&nested(128)), Some(256));
         assert_eq!(end(&nested(129)), None);
-        assert_eq!(container_end(nested(3).as_bytes(), 0, 3), Some(6));
-        assert_eq!(container_end(nested(3).as_bytes(), 0, 2), None);
+        assert_eq!(end_within(&nested(3), 3), Some(6));
+        assert_eq!(end_within(&nested(3), 2), None);
         let mixed = format!("{}1{}", "{\"a\":[".repeat(64), "]}".repeat(64));
         assert_eq!(end(&mixed), Some(mixed.len()));
     }

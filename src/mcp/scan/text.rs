@@ -12,6 +12,7 @@ pub(super) struct StringEnd {
 
 /// Finds the end of the string of which `from` is inside, between two characters of it; an error is a position and what
 /// may stand there.
+#[inline(never)]
 pub(super) fn string_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize, &'static str)> {
     let mut at = from;
     let mut lone_surrogate = false;
@@ -40,36 +41,36 @@ pub(super) fn string_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize,
     }
 }
 
-/// The first byte from `at` on that is a quote, a backslash or a control character, or the end.
+/// The first byte from `start` on that is a quote, a backslash or a control character, or the end.
 ///
 /// Most strings are short: their first 32 bytes are looked at in words. Only then do vector instructions, which cost more
 /// to begin with, take over.
 #[inline]
 pub(super) fn plain_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
-    while let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+    while at < start + SHORT
+        && let Some(word) = bytes.get(at..at + 8).and_then(<[u8]>::first_chunk)
+    {
         if let Some(found) = stop_in_word(u64::from_le_bytes(*word)) {
             return at + found;
         }
         at += 8;
-        if at == start + SHORT {
-            return long_plain_end(bytes, at);
-        }
     }
-    let rest = &bytes[at..];
-    at + rest
-        .iter()
-        .position(|byte| stops(*byte))
-        .unwrap_or(rest.len())
+    far_plain_end(bytes, at)
 }
 
 /// Bytes that are looked at in words.
 const SHORT: usize = 32;
 
-/// The same for a long run. A quote or a backslash ends nearly every one; whether a control character comes before it
-/// is asked of whole blocks, and of single bytes only where one does.
-fn long_plain_end(bytes: &[u8], start: usize) -> usize {
+/// The same in the last bytes, or for a long run. A quote or a backslash ends nearly every one; whether a control
+/// character comes before it is asked of whole blocks, and of single bytes only where one does.
+#[inline(never)]
+fn far_plain_end(bytes: &[u8], start: usize) -> usize {
     let rest = &bytes[start..];
+    if rest.len() < 8 {
+        let plain = rest.iter().take_while(|byte| !stops(**byte));
+        return start + plain.count();
+    }
     let run = &rest[..memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())];
     let blocks = run.chunks(BLOCK).take_while(|block| !has_control(block));
     let clean = (blocks.count() * BLOCK).min(run.len());

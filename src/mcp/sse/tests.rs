@@ -158,6 +158,38 @@ proptest! {
     }
 }
 
+#[test]
+fn a_run_is_taken_as_it_stands() {
+    let ours = "event: message\ndata: 1\n\nevent: message\ndata: 1\n\n";
+    for other in [
+        "event: message\ndata: 2\n\n",
+        "data: 1\n\n",
+        "event: message\r\ndata: 1\r\n\r\n",
+        "event: message\nid: 1\ndata: 1\n\n",
+        "event: message\ndata: 1\ndata: 1\n\n",
+        "event: message\ndata: 1\n",
+        "event: other\ndata: 1\n\n",
+        ":\n\n",
+    ] {
+        let mut parser = Parser::new(9);
+        parser.push(format!("data: 0\n\n{ours}{other}").into());
+        assert_eq!(parser.next_event(), Ok(Some(event(None, "0", None))));
+        let run = parser.run(|data| data == b"1").expect("small events");
+        assert_eq!(run, ours, "{other:?}");
+        assert_eq!(parser.run(|data| data == b"1"), Ok(Bytes::new()));
+        parser.push("\n\nevent: message\ndata: end\n\n".into());
+        let mut last = None;
+        while let Ok(Some(event)) = parser.next_event() {
+            last = Some(event.data);
+        }
+        assert_eq!(last, Some("end".into()), "{other:?}");
+    }
+    let mut parser = Parser::new(9);
+    parser.push("data: 0\n\nevent: message\ndata: 123456789\n\n".into());
+    parser.next_event().expect("a small event");
+    assert!(parser.run(|_| true).is_err());
+}
+
 /// Whoever counts what is held counts what has begun, not the chunks that it came in.
 #[test]
 fn an_event_that_has_begun_keeps_no_chunk() {

@@ -80,12 +80,14 @@ async fn a_session_holds_so_many_calls_and_no_more() {
             (seen.tool() == "get_fault").then(|| [vec![Step::Wait(more.clone())], answer].concat())
         }
     };
-    let (tools, gate) = before(script, "").await;
+    let (tools, gate) = before(script, "[limits]\nconcurrency = 1024\n").await;
     let agent = &Agent::modern("s").legacy(&gate).await;
     agent.good(&gate).await;
     let gate = &gate;
-    let calls = (0..HELD)
-        .map(|id| async move { gate.send(agent.call(&id.to_string(), "get_fault")).await });
+    let calls = (0..HELD).map(|id| async move {
+        gate.send(agent.call_apart(&id.to_string(), "get_fault"))
+            .await
+    });
     let beyond = async {
         eventually("all calls run", || tools.of("tools/call").len() == HELD + 1).await;
         let reply = gate.send(agent.call("300", "get_weather")).await;

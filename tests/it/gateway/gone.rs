@@ -34,7 +34,7 @@ fn holding(
 #[tokio::test]
 async fn clients_that_leave_their_streams_leave_nothing_behind() {
     let (came, gone) = (Latch::new(), Latch::new());
-    let (tools, gate) = before(holding(&came, &gone), "").await;
+    let (tools, gate) = before(holding(&came, &gone), "[limits]\nconcurrency = 100\n").await;
     for agent in Agent::both("s", &gate).await {
         for round in 0..ROUNDS {
             let mut stream = gate.open(agent.call(&round.to_string(), "get_fault")).await;
@@ -49,8 +49,10 @@ async fn clients_that_leave_their_streams_leave_nothing_behind() {
         .await;
         let gate = &gate;
         let agent = &agent;
-        let again = (0..ROUNDS)
-            .map(|id| async move { gate.send(agent.call(&id.to_string(), "get_weather")).await });
+        let again = (0..ROUNDS).map(|id| async move {
+            gate.send(agent.call_apart(&id.to_string(), "get_weather"))
+                .await
+        });
         for reply in futures_util::future::join_all(again).await {
             assert_eq!(
                 reply.json()["result"]["content"][0]["text"],

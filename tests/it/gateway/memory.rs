@@ -1,5 +1,7 @@
 //! What all calls hold together.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::{Agent, before};
 use crate::support::{
     client::{Ask, Exchange, Reply},
@@ -21,10 +23,14 @@ fn stalled(mut whole: Vec<Step>, come: &Latch) -> Vec<Step> {
     whole
 }
 
+/// In a conversation of its own, where none waits for another.
 fn ask(agent: &Agent, form: &str, stalls: bool) -> Ask {
+    static LAST: AtomicUsize = AtomicUsize::new(0);
     let arguments = format!(r#"{{"as":"{form}","stalls":{stalls}}}"#);
     let params = format!(r#""name":"get_fault","arguments":{arguments}"#);
-    agent.request("1", "tools/call", &params)
+    let conversation = LAST.fetch_add(1, Ordering::Relaxed).to_string();
+    let call = agent.request("1", "tools/call", &params);
+    call.with("Tollgate-Conversation", &conversation)
 }
 
 async fn unread(gate: &Gate, ask: Ask) -> Exchange {
@@ -63,7 +69,11 @@ async fn answers_that_nobody_takes_leave_no_room_for_more() {
             })
         }
     };
-    let (_tools, gate) = before(script, "[limits]\nresponse_bytes = 16777216\n").await;
+    let (_tools, gate) = before(
+        script,
+        "[limits]\nresponse_bytes = 16777216\nconcurrency = 32\n",
+    )
+    .await;
     let agent = Agent::modern("s");
     agent.good(&gate).await;
     let mut held = Vec::new();

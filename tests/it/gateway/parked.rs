@@ -24,7 +24,8 @@ async fn calls_that_wait_hold_nothing_of_their_requests() {
     let large = |id: usize, tool: &str| {
         let text = "x".repeat(LARGE);
         let params = format!(r#""name":"{tool}","arguments":{{"a":"{text}"}}"#);
-        agent.request(&id.to_string(), "tools/call", &params)
+        let call = agent.request(&id.to_string(), "tools/call", &params);
+        call.with("Tollgate-Conversation", &id.to_string())
     };
     for id in 0..9 {
         let mut call = gate.open(large(id, "get_fault")).await;

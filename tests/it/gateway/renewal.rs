@@ -45,8 +45,10 @@ async fn ten_calls_at_once_open_one_new_session() {
     agent.good(&gate).await;
     tools.forget_sessions();
     let gate = &gate;
-    let calls = (0..10)
-        .map(|id| async move { gate.send(agent.call(&id.to_string(), "get_weather")).await });
+    let calls = (0..10).map(|id| async move {
+        gate.send(agent.call_apart(&id.to_string(), "get_weather"))
+            .await
+    });
     for (id, reply) in futures_util::future::join_all(calls)
         .await
         .into_iter()

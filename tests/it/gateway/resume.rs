@@ -158,7 +158,7 @@ async fn a_list_is_resumed() {
     assert_eq!(reply.json()["result"]["tools"][0]["name"], "get_weather");
     // The first whole list, which Tollgate reads itself, and then the client's own.
     assert_eq!(places(&tools), ["s-0"; 2]);
-    stop(gate).await;
+    gate.stop().await;
 }
 
 #[tokio::test]

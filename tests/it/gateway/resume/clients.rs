@@ -244,7 +244,8 @@ async fn calls_that_wait_are_bounded() {
     let (_tools, gate) = before(server(holding(&gone), |_, call| finishing(call)), "").await;
     let agent = Agent::modern("s").legacy(&gate).await;
     for id in 0..17 {
-        let mut stream = gate.open(agent.call(&id.to_string(), "get_fault")).await;
+        let call = agent.call_apart(&id.to_string(), "get_fault");
+        let mut stream = gate.open(call).await;
         assert_eq!(stream.event().await.as_deref(), Some(PROGRESS));
         drop(stream);
         gone.wait().await;
