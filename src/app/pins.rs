@@ -15,8 +15,7 @@ use super::{
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record},
     catalog::{
-        Accept, Catalog, Change, Item, ItemKind, Others, Overview, Pinned, diff, pins_file,
-        suspicions,
+        Accept, Change, Item, ItemKind, Others, Overview, Pinned, diff, pins_file, suspicions,
     },
     id,
     policy::{self, Permit, Pin, Purpose, Server},
@@ -162,12 +161,8 @@ fn definition(item: &Item) -> Definition {
 
 /// Accepts what was seen. Pins of a file are the command line's to write, since the folder need not be ours to change.
 pub(super) async fn accept(core: &Core, server: &str, selection: Selection) -> Answer {
-    let accept = match selection {
-        Selection::All => Accept::All,
-        Selection::Tools(names) => Accept::Named(names.into_iter().map(Arc::from).collect()),
-    };
     let accepted = match permit(core, server) {
-        Ok(permit) => accept_by(core, &permit, &accept).await,
+        Ok(permit) => accept_by(core, &permit, selection).await,
         Err(refusal) => Err(refusal),
     };
     record(core, server, &accepted);
@@ -177,11 +172,23 @@ pub(super) async fn accept(core: &Core, server: &str, selection: Selection) -> A
     }
 }
 
-async fn accept_by(core: &Core, permit: &Permit, what: &Accept) -> Result<Accepted, Refusal> {
-    let catalog: &Catalog = core.gateway.catalog();
+async fn accept_by(
+    core: &Core,
+    permit: &Permit,
+    selection: Selection,
+) -> Result<Accepted, Refusal> {
+    let catalog = core.gateway.catalog();
     let server = permit.server();
-    let before = catalog.overview(server).await?.pinned;
-    let after = catalog.accept(server, what).await?;
+    let overview = catalog.overview(server).await?;
+    let what = match selection {
+        Selection::All => Accept::All,
+        Selection::Tools(names) => {
+            let names = names.iter().map(|name| named(&overview, name));
+            Accept::Named(names.collect::<Result<_, _>>()?)
+        }
+    };
+    let before = overview.pinned;
+    let after = catalog.accept(server, &what).await?;
     let file = match server.pin {
         Pin::FirstUse => None,
         Pin::File(_) => Some(file(core, server, &after)?),
@@ -202,6 +209,27 @@ async fn accept_by(core: &Core, permit: &Permit, what: &Accept) -> Result<Accept
         items,
         file,
     })
+}
+
+/// The name that is accepted: `NAME@DIGEST` stands for `NAME`, as long as nothing else is seen under it.
+fn named(overview: &Overview, written: &str) -> Result<Arc<str>, Refusal> {
+    let all = || overview.blocked.iter().chain(&overview.pinned.items);
+    let parts = written.rsplit_once('@');
+    let Some((name, digest)) = parts.filter(|_| all().all(|item| *item.name != *written)) else {
+        return Ok(written.into());
+    };
+    let mut seen = overview.blocked.iter().filter(|item| *item.name == *name);
+    let other = seen.find(|item| digest.is_empty() || !id::hex(&item.digest).starts_with(digest));
+    match other {
+        None => Ok(name.into()),
+        Some(other) => {
+            let found = id::hex(&other.digest);
+            let public = format!(
+                "`{name}` is seen with the digest {found}, which does not begin with `{digest}`; look at it again"
+            );
+            Err(Refusal::new(Code::Drifted, public))
+        }
+    }
 }
 
 fn file(core: &Core, server: &Server, pinned: &Pinned) -> Result<PinsFile, Refusal> {

@@ -111,9 +111,10 @@ impl Stage {
         text.split(':').next().unwrap_or_default().to_owned()
     }
 
-    fn records(&self) -> Vec<String> {
+    /// What is recorded of pins once the process has ended.
+    async fn records(self) -> Vec<String> {
         let text = |record: &Value, key: &str| record[key].as_str().unwrap_or("-").to_owned();
-        let records = self.gate.records();
+        let records = self.gate.stop().await;
         let own = records
             .iter()
             .filter(|record| record["kind"] == "catalog" || record["kind"] == "admin");
@@ -191,7 +192,16 @@ or only for those of now
         unseen.err,
         "tollgate: catalog.tool_unknown: nothing named `putt` was seen of server `notes`, or is pinned\n"
     );
-    let accepted = stage.pin(&["--accept", "put"]).await;
+    let other = stage.pin(&["--accept", "put@e5ead6d1c236d902"]).await;
+    assert_eq!(other.code, Some(1));
+    assert!(
+        other
+            .err
+            .contains("which does not begin with `e5ead6d1c236d902`"),
+        "{}",
+        other.err
+    );
+    let accepted = stage.pin(&["--accept", "put@2cacd488a6a76b8b"]).await;
     assert_eq!(
         accepted.out,
         "accepted tool `put` 2cacd488a6a76b8b\nnotes: pins version 4, in force\n"
@@ -224,7 +234,7 @@ or only for those of now
     assert_eq!(json["accepted"][0]["name"], "new\u{1b}[31m");
     assert_eq!(stage.pin(&["--diff"]).await.code, Some(0));
     assert_eq!(
-        stage.records(),
+        stage.records().await,
         [
             "catalog pinned allowed -",
             "catalog pinned allowed -",
@@ -234,6 +244,8 @@ or only for those of now
             "catalog drifted refused put",
             "catalog unreviewed refused new\u{1b}[31m",
             "catalog read allowed -",
+            "catalog read allowed -",
+            "admin accept failed -",
             "catalog read allowed -",
             "admin accept failed -",
             "catalog read allowed -",
@@ -269,7 +281,7 @@ tool `put`: drifted, pinned at version 2
      "type": "object"
    },
 
-notes: 2 items differ from what is pinned; accept with `tollgate pin notes --accept NAME` or `--accept-all`
+notes: 2 items differ from what is pinned; accept with `tollgate pin notes --accept NAME`, with `--accept NAME@DIGEST` only what is seen here, or with `--accept-all`
 "#;
 
 #[tokio::test(flavor = "multi_thread")]

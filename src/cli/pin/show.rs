@@ -36,7 +36,9 @@ pub(super) fn table(pins: &Pins, styles: Styles) -> String {
         } else {
             padded
         };
-        let version = row.version.map_or("-".to_owned(), |at| at.to_string());
+        let version = row
+            .version
+            .map_or_else(|| "-".to_owned(), |at| at.to_string());
         let cells = format!(
             "{:<kinds$}  {:<names$}  {padded}  {:<read_onlys$}  {version}",
             row.kind,
@@ -139,7 +141,8 @@ pub(super) fn differences(pins: &Pins, styles: Styles) -> String {
     line(
         &mut out,
         &format!(
-            "\n{}: {} from what is pinned; accept with `tollgate pin {} --accept NAME` or `--accept-all`",
+            "\n{}: {} from what is pinned; accept with `tollgate pin {} --accept NAME`, with `--accept NAME@DIGEST` only \
+             what is seen here, or with `--accept-all`",
             pins.server,
             match different {
                 1 => "1 item differs".to_owned(),

@@ -133,7 +133,7 @@ tool `\\u001b[31mx`: new
 +  \"name\": \"x\"
 +}
 
-notes: 2 items differ from what is pinned; accept with `tollgate pin notes --accept NAME` or `--accept-all`
+notes: 2 items differ from what is pinned; accept with `tollgate pin notes --accept NAME`, with `--accept NAME@DIGEST` only what is seen here, or with `--accept-all`
 "
     );
     let coloured = differences(&example(), Styles::coloured());
