@@ -25,7 +25,7 @@ use super::status::Status;
 use crate::deadline::CEILING;
 
 /// The longest request line: it may name thousands of tools.
-const MAX_REQUEST: u64 = 4 << 20;
+const MAX_REQUEST: u64 = 1 << 20;
 /// The longest answer line: twice a whole catalogue, as pinned and as seen, and what is said of it.
 const MAX_ANSWER: u64 = 96 << 20;
 /// How long a peer may take to say what it wants.

@@ -189,9 +189,18 @@ async fn accept_by(
     };
     let before = overview.pinned;
     let after = catalog.accept(server, &what).await?;
-    let file = match server.pin {
-        Pin::FirstUse => None,
-        Pin::File(_) => Some(file(core, server, &after)?),
+    let same = |pinned: &Pinned| {
+        let items = pinned.items.iter().map(Item::key);
+        items.eq(before.items.iter().map(Item::key))
+    };
+    let (after, file) = match &server.pin {
+        Pin::FirstUse => (after, None),
+        // A file that says so already is not written anew.
+        Pin::File(Some(_)) if same(&after) => (before.clone(), None),
+        Pin::File(_) => {
+            let file = file(core, server, &after)?;
+            (after, Some(file))
+        }
     };
     let new = after
         .items

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::Read as _,
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Command, Output, Stdio},
@@ -317,7 +318,14 @@ async fn pins_of_a_file_are_written_reloaded_and_refused_when_forged() {
     assert_eq!(stage.call("put").await, "approval.unavailable");
 
     let again = stage.pin(&["--accept-all"]).await;
-    assert_eq!(again.code, Some(0));
+    assert_eq!(
+        (again.code, &*again.out),
+        (
+            Some(0),
+            "notes: nothing was new; pins version 1, in force\n"
+        )
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
     stage.says.tools(&format!("[{GET},{EVIL}]"));
     assert_eq!(stage.pin(&["--diff"]).await.code, Some(1));
     assert_eq!(stage.pin(&["--accept", "put"]).await.code, Some(0));
@@ -402,5 +410,72 @@ async fn a_server_that_is_gone_and_a_process_that_is_not_there() {
             "tollgate: no tollgate answers at `{}`; start it, or point --policy or --socket at the one you mean\n",
             socket.display()
         )
+    );
+}
+
+/// Runs `tollgate pin notes --diff` on a terminal, and returns what is seen there.
+fn on_a_terminal(folder: &Path, no_color: &str) -> String {
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command
+        .args([
+            "pin",
+            "notes",
+            "--diff",
+            "--policy",
+            folder.to_str().unwrap(),
+        ])
+        .stdin(Stdio::null())
+        .stdout(terminal.slave)
+        .env("NO_COLOR", no_color);
+    let mut child = command.spawn().unwrap();
+    // The other end closes with the program and this.
+    drop(command);
+    let mut seen = Vec::new();
+    // A terminal whose other end is gone ends in an error.
+    let _ = fs::File::from(terminal.master).read_to_end(&mut seen);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    String::from_utf8(seen).unwrap().replace('\r', "")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_sees_colour_and_never_what_a_server_would_have_it_do() {
+    let stage = Stage::new("", "").await;
+    stage.pin(&[]).await;
+    let other = r#"{"name":"new\u001b[31m","inputSchema":{}}"#;
+    stage.says.tools(&format!("[{EVIL},{other}]"));
+    let folder = stage.gate.folder();
+    let seen = tokio::task::spawn_blocking(move || {
+        ["", "1"].map(|no_color| on_a_terminal(&folder, no_color))
+    });
+    let [coloured, plain] = seen.await.unwrap();
+    assert_eq!(plain, DIFF);
+    assert!(coloured.contains("\u{1b}[7m\u{1b}[32m"), "{coloured}");
+    let mut bare = coloured;
+    for code in ["0", "1", "2", "7", "31", "32"] {
+        bare = bare.replace(&format!("\u{1b}[{code}m"), "");
+    }
+    assert_eq!(bare, DIFF);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_tools_fit_through_the_socket() {
+    let stage = Stage::new("pin = \"file\"\n[limits]\nresponse_bytes = 33554432\n", "").await;
+    let list = |text: &str| {
+        let tools = (0..10_000).map(|n| {
+            format!(r#"{{"name":"tool_{n}","description":"{text} {n}","inputSchema":{{"type":"object","properties":{{"a":{{"type":"string"}}}}}}}}"#)
+        });
+        format!("[{}]", tools.collect::<Vec<_>>().join(","))
+    };
+    stage.says.tools(&list("Does"));
+    let written = stage.pin(&["--accept-all"]).await;
+    assert_eq!((written.code, &*written.err), (Some(0), ""));
+    assert_eq!(written.out.lines().count(), 10_002);
+    stage.says.tools(&list("Undoes"));
+    let diff = stage.pin(&["--diff"]).await;
+    assert_eq!((diff.code, &*diff.err), (Some(1), ""));
+    assert_eq!(
+        diff.out.matches("drifted, pinned at version 1\n").count(),
+        10_000
     );
 }
