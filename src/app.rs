@@ -5,9 +5,11 @@
 
 pub mod control;
 mod core;
+mod desk;
 mod error;
 pub mod load;
 mod ops;
+mod pins;
 pub mod reload;
 mod running;
 mod start;

@@ -9,7 +9,9 @@ mod demo;
 mod drain;
 mod exit;
 pub mod explain;
+mod pin;
 mod reload;
+mod replace;
 mod serve;
 mod socket;
 mod status;
@@ -30,6 +32,7 @@ Examples:
   tollgate check --policy ./policy       every fault of a policy folder, as file:line:col
   tollgate serve --policy ./policy       run it; agents connect to http://127.0.0.1:8700/mcp/NAME
   tollgate explain https://example.com   what would happen, and which rule decides
+  tollgate pin notes --diff              what a server shows that is not as it was reviewed
   tollgate status                        how the running process is
 
 Exit codes: 0 ok, 1 refused or failed, 64 usage, 70 internal, 78 configuration.";
@@ -51,6 +54,8 @@ enum Command {
     Check(check::Args),
     /// Say what would be decided about a destination or a tool, and by which rule.
     Explain(explain::Args),
+    /// Show what is pinned of a server, and accept what it shows now.
+    Pin(pin::Args),
     /// Make, list and revoke agent keys.
     AgentKey(agent_key::Args),
     /// Tell how the running process is.
@@ -82,6 +87,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::AgentKey(args) => agent_key::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Pin(args) => pin::run(args),
         Command::Status(args) => status::run(args),
         Command::Reload(args) => reload::run(args),
         Command::Drain(args) => drain::run(args),

@@ -29,6 +29,7 @@ mod relay;
 mod reply;
 mod results;
 mod resume;
+mod review;
 mod rounds;
 mod seats;
 mod session;

@@ -1,6 +1,8 @@
 //! The control socket: `state_dir/control.sock`, mode 0600, for the process's own user and root. One request line, one
 //! answer line, then the end.
 
+pub mod pins;
+
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
     os::unix::net::UnixStream as Client,
@@ -18,21 +20,25 @@ use tokio::{
     time::timeout,
 };
 
+use self::pins::{Accepted, Pins, Selection};
 use super::status::Status;
+use crate::deadline::CEILING;
 
-/// The longest request line.
-const MAX_REQUEST: u64 = 4 * 1024;
-/// The longest answer line.
-const MAX_ANSWER: u64 = 256 * 1024;
+/// The longest request line: it may name thousands of tools.
+const MAX_REQUEST: u64 = 1 << 20;
+/// The longest answer line: twice a whole catalogue, as pinned and as seen, and what is said of it.
+const MAX_ANSWER: u64 = 96 << 20;
 /// How long a peer may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the command line waits: a reload reads and judges every file.
-const CLIENT_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a peer may take to read its answer.
+const READING: Duration = Duration::from_secs(30);
+/// How long the command line waits: a reload reads and judges every file, and reading a server's lists may take a call.
+const CLIENT_PATIENCE: Duration = Duration::from_secs(30).saturating_add(CEILING);
 /// Peers at once.
 const PEERS: usize = 8;
 
 /// What the command line may ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
     /// How the process is.
@@ -41,10 +47,27 @@ pub enum Request {
     Reload,
     /// Finish what runs, then stop.
     Drain,
+    /// What is pinned of a server, and what callers were shown that differs.
+    Pins {
+        /// The server.
+        server: String,
+    },
+    /// Read all lists of a server now; then the same.
+    PinRead {
+        /// The server.
+        server: String,
+    },
+    /// Accept what was seen.
+    PinAccept {
+        /// The server.
+        server: String,
+        /// Which of it.
+        accept: Selection,
+    },
 }
 
 /// What it is answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// To `status`.
@@ -58,6 +81,10 @@ pub enum Answer {
     },
     /// The process drains.
     Draining,
+    /// To `pins` and `pin_read`.
+    Pins(Pins),
+    /// To `pin_accept`.
+    Accepted(Accepted),
     /// It did not work, one line each.
     Failed(Vec<String>),
 }
@@ -108,7 +135,7 @@ async fn attend(mut stream: UnixStream, control: Arc<impl Control>) -> io::Resul
     };
     let mut line = serde_json::to_vec(&answer).map_err(io::Error::other)?;
     line.push(b'\n');
-    timeout(PATIENCE, stream.write_all(&line)).await??;
+    timeout(READING, stream.write_all(&line)).await??;
     stream.shutdown().await
 }
 

@@ -11,7 +11,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    control::{Answer, Control, Request},
     load::Loaded,
     reload::{Outcome, Reloader},
     status::{FailingStatus, ListenerStatus, PolicyStatus, RecordsStatus, Status, caution},
@@ -55,8 +54,8 @@ pub(super) struct Core {
 /// What a reload could not take up.
 #[derive(Clone, Default)]
 pub(super) struct Pending {
-    rejected: Vec<String>,
-    restart: Vec<String>,
+    pub(super) rejected: Vec<String>,
+    pub(super) restart: Vec<String>,
 }
 
 /// The terms of the door under what was loaded.
@@ -164,7 +163,7 @@ impl Core {
         }
     }
 
-    fn pending(&self) -> Pending {
+    pub(super) fn pending(&self) -> Pending {
         self.pending
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -209,7 +208,7 @@ impl Core {
         }
     }
 
-    fn record_admin(&self, what: &'static str, worked: bool) {
+    pub(super) fn record_admin(&self, what: &'static str, worked: bool) {
         let ended = if worked {
             OutcomeKind::Allowed
         } else {
@@ -245,34 +244,5 @@ impl Health for Core {
 
     fn metrics(&self) -> String {
         self.metrics.render()
-    }
-}
-
-impl Control for Core {
-    async fn carry_out(self: Arc<Self>, request: Request) -> Answer {
-        match request {
-            Request::Status => Answer::Status(Box::new(self.status())),
-            Request::Reload => {
-                let core = self.clone();
-                let outcome = tokio::task::spawn_blocking(move || core.reloader.reload()).await;
-                let answer = match outcome {
-                    Ok(Outcome::Rejected { faults }) => {
-                        Answer::Failed(faults.iter().map(ToString::to_string).collect())
-                    }
-                    Ok(Outcome::Changed { .. } | Outcome::Unchanged { .. }) => Answer::Reloaded {
-                        generation: self.reloader.current_full().policy.generation,
-                        restart: self.pending().restart,
-                    },
-                    Err(error) => Answer::Failed(vec![format!("the reload broke off: {error}")]),
-                };
-                self.record_admin("reload", matches!(answer, Answer::Reloaded { .. }));
-                answer
-            }
-            Request::Drain => {
-                self.record_admin("drain", true);
-                self.begin_drain();
-                Answer::Draining
-            }
-        }
     }
 }

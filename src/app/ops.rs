@@ -10,7 +10,7 @@ use std::{
 
 use tokio::{net::UnixListener, time::sleep};
 
-use super::{Error, control, core::Core, worker};
+use super::{Error, control, desk::Desk, worker};
 use crate::listen::{Bound, Limits, Lobby, Ops, Origins, Recorder, accept};
 
 /// How long an ops request may still take once the workers have ended.
@@ -20,13 +20,13 @@ const CONNECTIONS: usize = 64;
 
 /// Starts the thread.
 pub(super) fn start(
-    core: Arc<Core>,
+    shared: worker::Shared,
     control: StdListener,
     ops: Option<Bound>,
 ) -> Result<JoinHandle<()>, Error> {
     let runtime = worker::runtime().map_err(Error::Thread)?;
     let run = move || {
-        if let Err(error) = runtime.block_on(serve(core, control, ops)) {
+        if let Err(error) = runtime.block_on(serve(shared, control, ops)) {
             tracing::error!(%error, "control and ops have ended");
         }
     };
@@ -36,9 +36,10 @@ pub(super) fn start(
         .map_err(Error::Thread)
 }
 
-async fn serve(core: Arc<Core>, control: StdListener, ops: Option<Bound>) -> io::Result<()> {
+async fn serve(shared: worker::Shared, control: StdListener, ops: Option<Bound>) -> io::Result<()> {
+    let core = shared.core.clone();
     let control = UnixListener::from_std(control)?;
-    tokio::spawn(control::serve(control, core.clone()));
+    tokio::spawn(control::serve(control, Arc::new(Desk::new(shared))));
     tokio::spawn(core.reloader.clone().watch());
     let Some(ops) = ops else {
         core.stop.cancelled().await;

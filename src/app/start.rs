@@ -171,8 +171,7 @@ fn run(
         .map(|agents| agents.sockets)
         .unwrap_or_default();
     let workers = worker::start_all(agents_sockets, &shared).inspect_err(|_| core.cut_all())?;
-    let ops_thread =
-        ops::start(core.clone(), control, doors.ops).inspect_err(|_| core.cut_all())?;
+    let ops_thread = ops::start(shared, control, doors.ops).inspect_err(|_| core.cut_all())?;
     Ok(Running {
         core,
         workers,

@@ -120,11 +120,21 @@ pub(crate) fn dns(configured: &config::Dns) -> Result<DnsSettings, DnsSetupError
     Ok(settings)
 }
 
-async fn work(socket: Socket, shared: &Shared, egress: Egress) {
+/// A pipeline with a way out of its own, for what the operator asks; dropped with its connections.
+pub(super) fn pipeline(shared: &Shared) -> Result<Gateway, DnsSetupError> {
+    way_out(shared).map(|egress| through(shared, &egress))
+}
+
+fn through(shared: &Shared, egress: &Egress) -> Gateway {
     let core = &shared.core;
     let (eras, breakers) = (core.eras.clone(), core.breakers.clone());
     let upstream = Upstream::new(egress.clone(), eras, breakers, shared.ids.clone());
-    let gateway = Gateway::new(upstream, core.gateway.clone());
+    Gateway::new(upstream, core.gateway.clone())
+}
+
+async fn work(socket: Socket, shared: &Shared, egress: Egress) {
+    let core = &shared.core;
+    let gateway = through(shared, &egress);
     let caretaker = gateway.clone();
     let recorder = Recorder::new(
         core.journal.clone(),

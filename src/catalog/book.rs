@@ -127,13 +127,30 @@ impl Book {
         }
         let changes = state.changes;
         drop(state);
-        Some(Turn {
+        Some(self.taking_turn(view, list, changes, place))
+    }
+
+    /// Waits for the turn to read the whole list, however lately it was read. `None` where the process ends.
+    pub async fn turn_anew(&self, view: View, list: List) -> Option<Turn> {
+        let place = self.known.reading.clone().acquire_owned().await.ok()?;
+        let changes = self.known.state().changes;
+        Some(self.taking_turn(view, list, changes, place))
+    }
+
+    fn taking_turn(
+        &self,
+        view: View,
+        list: List,
+        changes: u64,
+        place: OwnedSemaphorePermit,
+    ) -> Turn {
+        Turn {
             book: self.clone(),
             view,
             list,
             changes,
             _place: place,
-        })
+        }
     }
 
     /// What callers are told instead of the instructions of a server, a JSON string, and what is to be told of it:

@@ -35,6 +35,12 @@ impl Styles {
         self.on
     }
 
+    /// With colour, whoever looks.
+    #[cfg(test)]
+    pub(super) fn coloured() -> Self {
+        Self { on: true }
+    }
+
     /// Without colour.
     #[cfg(test)]
     pub(super) fn plain() -> Self {
@@ -47,6 +53,24 @@ impl Styles {
 
     pub(super) fn bad(self, text: &str) -> String {
         self.paint(text, AnsiColor::Red.on_default().bold())
+    }
+
+    pub(super) fn added(self, text: &str) -> String {
+        self.paint(text, AnsiColor::Green.on_default())
+    }
+
+    pub(super) fn removed(self, text: &str) -> String {
+        self.paint(text, AnsiColor::Red.on_default())
+    }
+
+    /// What in an added line is new.
+    pub(super) fn added_word(self, text: &str) -> String {
+        self.paint(text, AnsiColor::Green.on_default().invert())
+    }
+
+    /// What in a removed line is gone.
+    pub(super) fn removed_word(self, text: &str) -> String {
+        self.paint(text, AnsiColor::Red.on_default().invert())
     }
 
     pub(super) fn dim(self, text: &str) -> String {

@@ -1,5 +1,7 @@
 mod store;
 
+mod limits;
+
 use super::*;
 
 fn environment() -> Environment {
@@ -205,37 +207,6 @@ tollgate.toml:15:1: web: this key is not available in this version; remove it
 tollgate.toml:17:13: audit.arguments: `redacted` is not available in this version; use `none`
 tollgate.toml:18:9: audit.group: this key is not available in this version; use \"\", or remove it
 tollgate.toml:19:2: egress: this key is not available in this version; remove it"
-    );
-}
-
-#[test]
-fn bounds_of_calls_are_kept_within_bounds() {
-    let limits = |text: &str| settings(&format!("[limits]\n{text}")).limits;
-    let least = limits("running = 1\nwaiting = 0\nturn_bytes = 65536\n");
-    assert_eq!(
-        (least.running, least.waiting, least.turn_bytes),
-        (1, 0, 65_536)
-    );
-    let most = limits("running = 8\nwaiting = 8\nturn_bytes = 67108864\n");
-    assert_eq!(
-        (most.running, most.waiting, most.turn_bytes),
-        (8, 8, 67_108_864)
-    );
-    assert_eq!(
-        faults(
-            "[limits]\nrunning = 0\nwaiting = 9\nturn_bytes = 65535\nwaitin = 4\nturns = \"x\"\n"
-        ),
-        "\
-tollgate.toml:2:11: limits.running: found 0, expected 1 to 8
-tollgate.toml:3:11: limits.waiting: found 9, expected 0 to 8
-tollgate.toml:4:14: limits.turn_bytes: found 65535, expected 65536 to 67108864
-tollgate.toml:5:1: limits.waitin: unknown key; did you mean `waiting`?
-tollgate.toml:6:1: limits.turns: unknown key; expected one of `request_bytes`, `response_bytes`, `connect`, \
-`first_byte`, `idle`, `call`, `running`, `waiting`, `turn_bytes`"
-    );
-    assert_eq!(
-        faults("[limits]\nrunning = \"serial\"\n"),
-        "tollgate.toml:2:11: limits.running: found the string `serial`, expected an integer"
     );
 }
 

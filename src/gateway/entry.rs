@@ -209,12 +209,7 @@ impl Entry {
 
     /// Notes where the request went.
     pub(super) fn went_to(&mut self, destination: Destination) {
-        self.record.target = Some(RecordTarget {
-            host: destination.host,
-            port: destination.port,
-            addresses: destination.addresses,
-            pinned: destination.pinned,
-        });
+        self.record.target = Some(target(destination));
     }
 
     /// Closes the record: on disk before this returns if there was a side effect, else queued.
@@ -291,5 +286,15 @@ impl Drop for Entry {
             // Nobody is left to be told that the record could not be kept; the journal's own gauge tells the operator.
             let _ = self.close_queued(ending);
         }
+    }
+}
+
+/// Where a request went, as its record says it.
+pub(super) fn target(destination: Destination) -> RecordTarget {
+    RecordTarget {
+        host: destination.host,
+        port: destination.port,
+        addresses: destination.addresses,
+        pinned: destination.pinned,
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 
 use crate::mcp::{
-    Era, Revision,
+    Era, Method, Revision,
     headers::{METHOD, PROTOCOL_VERSION},
     items::List,
 };
@@ -28,6 +28,15 @@ pub(super) fn list_body(
     cursor: Option<&str>,
     capabilities: &str,
 ) -> Bytes {
+    body(list.method(), era, id, cursor, capabilities)
+}
+
+/// A `server/discover` of our own.
+pub(super) fn discover_body(id: u64, capabilities: &str) -> Bytes {
+    body(Method::Discover, Era::Modern, id, None, capabilities)
+}
+
+fn body(method: Method, era: Era, id: u64, cursor: Option<&str>, capabilities: &str) -> Bytes {
     let mut params = Vec::new();
     if let Some(cursor) = cursor {
         params.push(format!(r#""cursor":{cursor}"#));
@@ -46,7 +55,7 @@ pub(super) fn list_body(
     }
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"{}","params":{{{}}}}}"#,
-        list.method().as_str(),
+        method.as_str(),
         params.join(",")
     )
     .into()

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Pages of one list at most.
-const MAX_PAGES: usize = 256;
+pub(super) const MAX_PAGES: usize = 256;
 /// Records of one list at most; what is more is counted in the log.
 const RECORDS: usize = 1_024;
 /// Lines in the log of one list at most.
@@ -123,7 +123,7 @@ async fn read_whole(
     Err(too_large(permit, &pages))
 }
 
-fn still_reading(permit: &Permit) -> Refusal {
+pub(super) fn still_reading(permit: &Permit) -> Refusal {
     let server = &permit.server().name;
     Refusal::new(
         Code::CallTimeout,
@@ -131,7 +131,7 @@ fn still_reading(permit: &Permit) -> Refusal {
     )
 }
 
-fn too_large(permit: &Permit, what: &str) -> Refusal {
+pub(super) fn too_large(permit: &Permit, what: &str) -> Refusal {
     let server = &permit.server().name;
     Refusal::new(
         Code::CatalogTooLarge,
@@ -166,7 +166,7 @@ pub(super) struct Sheet {
     /// The items, in the server's order.
     pub(super) shown: Vec<Shown>,
     /// The JSON text of the cursor that leads on.
-    cursor: Option<String>,
+    pub(super) cursor: Option<String>,
 }
 
 impl Sheet {

@@ -9,10 +9,20 @@ use crate::{
     subject::{Owner, Subject},
 };
 
-/// Proof that policy let a subject use a server. Made only by [`decide`]; demanded by `gateway` and `egress`.
+/// For what Tollgate asks a server that no caller has asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// What the server shows, for the operator who looks at its pins.
+    Catalogue,
+}
+
+/// Proof that policy let a subject use a server, or Tollgate itself for a [`Purpose`]. Made only by [`decide`] and
+/// [`decide_leg`]; demanded by `gateway` and `egress`.
 #[derive(Clone, Debug)]
 pub struct Permit {
     server: Arc<Server>,
+    /// `None` where a caller asks.
+    purpose: Option<Purpose>,
     owner: Owner,
     generation: u64,
     addresses: Arc<Rules>,
@@ -45,8 +55,11 @@ impl Permit {
     }
 
     /// Why a call to `tool` may run without asking, if it may; `hinted` is what its pinned definition says of
-    /// `readOnlyHint`. A table of the tool's own wins over `read_only`.
+    /// `readOnlyHint`. A table of the tool's own wins over `read_only`. Without a caller nothing is called.
     pub fn unasked(&self, tool: &str, hinted: bool) -> Option<Unasked> {
+        if self.purpose.is_some() {
+            return None;
+        }
         let own = self.server.tools.get(tool).and_then(|own| own.approval);
         match own {
             Some(Approval::Never) => Some(Unasked::Never),
@@ -74,6 +87,7 @@ pub fn decide(snapshot: &Snapshot, subject: &Subject, server: &str) -> Result<Pe
     };
     Ok(Permit {
         server: server.clone(),
+        purpose: None,
         owner: subject.owner(),
         generation: snapshot.generation,
         addresses: snapshot.addresses.clone(),
@@ -87,6 +101,29 @@ pub fn may_use_builtin(snapshot: &Snapshot, subject: &Subject) -> bool {
             AccessMode::Admins => snapshot.admins.include(subject),
             AccessMode::Files | AccessMode::AllUsers => true,
         }
+}
+
+/// Decides whether Tollgate itself may ask the server of this name, for `purpose`. Its connections are nobody's: no
+/// tenant and no user has an empty name.
+///
+/// # Errors
+///
+/// No server of this name is registered.
+pub fn decide_leg(snapshot: &Snapshot, purpose: Purpose, server: &str) -> Result<Permit, Refusal> {
+    let server = snapshot.servers.get(server).ok_or_else(|| {
+        let public = format!("no server `{server}`");
+        Refusal::new(Code::ServerUnknown, public)
+    })?;
+    Ok(Permit {
+        server: server.clone(),
+        purpose: Some(purpose),
+        owner: Owner {
+            tenant: "".into(),
+            user: "".into(),
+        },
+        generation: snapshot.generation,
+        addresses: snapshot.addresses.clone(),
+    })
 }
 
 /// Whether every caller that the policy knows gets the same from this server, so that answers may be shared.

@@ -60,26 +60,30 @@ impl Upstream {
         permit: &Permit,
         deadline: Deadline,
     ) -> Result<(), Error> {
+        if self.speaks_modern(permit, deadline).await? {
+            return Ok(());
+        }
+        Err(Error::Era {
+            server: permit.server().name.clone(),
+            wanted: Revision::MODERN,
+            spoken: Revision::LEGACY.as_str().to_owned(),
+        })
+    }
+
+    /// Whether the server speaks the modern era; one of which that is not known is asked.
+    pub async fn speaks_modern(&self, permit: &Permit, deadline: Deadline) -> Result<bool, Error> {
         let server = permit.server();
-        let modern = match (server.era, self.eras.recall(server)) {
-            (Era::Modern, _) => true,
-            (Era::Legacy, _) => false,
-            (Era::Auto, Some(modern)) => modern,
+        match (server.era, self.eras.recall(server)) {
+            (Era::Modern, _) => Ok(true),
+            (Era::Legacy, _) => Ok(false),
+            (Era::Auto, Some(modern)) => Ok(modern),
             (Era::Auto, None) => {
                 // Rare, and its state large: boxed, it does not weigh on every call.
                 let modern = Box::pin(self.probe(permit, deadline)).await?;
                 self.eras.remember(server, modern);
-                modern
+                Ok(modern)
             }
-        };
-        if modern {
-            return Ok(());
         }
-        Err(Error::Era {
-            server: server.name.clone(),
-            wanted: Revision::MODERN,
-            spoken: Revision::LEGACY.as_str().to_owned(),
-        })
     }
 
     async fn probe(&self, permit: &Permit, deadline: Deadline) -> Result<bool, Error> {

@@ -340,7 +340,10 @@ fn what_is_not_understood_is_answered() {
     for (request, told) in [
         ("{\"op\":\"fly\"}\n", "not understood"),
         ("nonsense\n", "not understood"),
-        (&"x".repeat(5_000), "one line of at most 4096 bytes"),
+        (
+            &"x".repeat((1 << 20) + 1),
+            "one line of at most 1048576 bytes",
+        ),
     ] {
         let answer = say(&place.socket(), request);
         assert!(answer.contains(told), "{answer}");

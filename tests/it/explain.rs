@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
 use tempfile::TempDir;
+use tollgate::catalog::{By, Item, ItemKind, Pinned, pins_file};
 
 const JIRA: &str = r#"
 kind = "mcp"
@@ -137,6 +138,58 @@ fn a_tool_is_explained_by_its_server_file() {
     ] {
         let expected = [verdict, access, rule, grant].map(str::to_owned).to_vec();
         assert_eq!(decisions(&[tool, at]), (Some(code), expected), "{tool}");
+    }
+}
+
+#[test]
+fn pins_and_hints_are_explained_as_far_as_files_tell() {
+    let folder = folder();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::write(&path, text).expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
+    };
+    fs::create_dir(folder.path().join("pins")).expect("a folder");
+    fs::set_permissions(
+        folder.path().join("pins"),
+        fs::Permissions::from_mode(0o700),
+    )
+    .expect("a mode");
+    let server = "url = \"https://docs.example.com/mcp\"\nread_only = \"hints\"\n";
+    write("servers/docs.toml", server);
+    let (code, out, faults) = explain(
+        folder.path(),
+        &["docs/get", "--resolve=docs.example.com=1.1.1.1"],
+    );
+    assert_eq!((code, faults.as_str()), (Some(1), ""));
+    assert!(
+        out.contains("runs unasked only if its pinned definition says readOnlyHint"),
+        "{out}"
+    );
+
+    write("servers/docs.toml", &format!("{server}pin = \"file\"\n"));
+    let pinned = Pinned {
+        version: 1,
+        items: [
+            r#"{"name":"get","annotations":{"readOnlyHint":true}}"#,
+            r#"{"name":"put"}"#,
+        ]
+        .map(|text| {
+            let name = if text.contains("get") { "get" } else { "put" };
+            Item::new(ItemKind::Tool, name.into(), text, 1, By::Operator).expect("a definition")
+        })
+        .to_vec(),
+        ..Pinned::default()
+    };
+    write("pins/docs.json", &pins_file::write("docs", &pinned));
+    for (tool, code, part) in [
+        ("docs/get", 0, "`get` says readOnlyHint in pins/docs.json"),
+        ("docs/put", 1, "`put` is not accepted as read-only"),
+        ("docs/new", 1, "pins/docs.json has no tool `new`"),
+    ] {
+        let (ended, out, _) = explain(folder.path(), &[tool, "--resolve=docs.example.com=1.1.1.1"]);
+        assert_eq!(ended, Some(code), "{out}");
+        assert!(out.contains(part), "{out}");
     }
 }
 

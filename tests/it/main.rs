@@ -15,6 +15,7 @@ mod explain;
 mod gateway;
 mod layers;
 mod listen;
+mod pin;
 mod policy;
 mod store;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.

@@ -1,24 +1,20 @@
 //! `keys.toml` on the disk: one writer at a time, whole or not at all.
 
 use std::{
-    fs::{self, File, OpenOptions, Permissions},
-    io::{self, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown},
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 
 use super::Trouble;
 use crate::{
     app::load::{self, Contents},
+    cli::replace::replace,
     config::{self, Method},
-    id,
     policy::{self, KeyEntry},
 };
 
 const NAME: &str = "keys.toml";
-/// The mode of a file that was not there before, beside what the folder lets its group read.
-const MODE: u32 = 0o600;
-const GROUP_READ: u32 = 0o040;
 
 /// The file, held against other writers for as long as this lives.
 #[derive(Debug)]
@@ -71,51 +67,12 @@ impl KeysFile {
     /// Puts `text` in the file's place, if it is one that would be taken up.
     pub(super) fn replace(self, text: &str) -> Result<(), Trouble> {
         read(text)?;
-        self.write(text).map_err(|error| {
+        replace(&self.path, text).map_err(|error| {
             Trouble::Failed(format!(
                 "`{}` cannot be written: {error}",
                 self.path.display()
             ))
         })
-    }
-
-    fn write(&self, text: &str) -> io::Result<()> {
-        let folder = self.path.parent().unwrap_or_else(|| Path::new("/"));
-        // The reader leaves names out that begin with a dot.
-        let temporary = folder.join(format!(".{NAME}.{}", id::hex(&id::random::<8>())));
-        let result = self.write_by(&temporary, folder, text);
-        if result.is_err() {
-            // The cause is what counts; a leftover is ignored by every reader.
-            let _ = fs::remove_file(&temporary);
-        }
-        result
-    }
-
-    fn write_by(&self, temporary: &Path, folder: &Path, text: &str) -> io::Result<()> {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(MODE)
-            .open(temporary)?;
-        // Root may run this for a process that is not root: the file stays whose it was, and a new one is for whom the
-        // folder is.
-        let (owner, mode) = match fs::metadata(&self.path) {
-            Ok(before) => (before.clone(), before.mode() & 0o7777),
-            Err(_) => {
-                let folder = fs::metadata(folder)?;
-                let mode = MODE | (folder.mode() & GROUP_READ);
-                (folder, mode)
-            }
-        };
-        let made = file.metadata()?;
-        if (made.uid(), made.gid()) != (owner.uid(), owner.gid()) {
-            fchown(&file, Some(owner.uid()), Some(owner.gid()))?;
-        }
-        file.set_permissions(Permissions::from_mode(mode))?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(temporary, &self.path)?;
-        File::open(folder)?.sync_all()
     }
 }
 

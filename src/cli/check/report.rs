@@ -7,9 +7,10 @@ use serde::Serialize;
 use crate::{
     address::{Grant, Host, Leg, Port},
     app::load::{Loaded, Loader},
-    cli::style::Styles,
+    catalog::{ItemKind, pins_file},
+    cli::style::{Styles, counted},
     config::{Endpoint, Environment, Method, Settings},
-    policy::{Access, AccessMode, Server, Snapshot},
+    policy::{Access, AccessMode, Pin, Server, Snapshot},
 };
 
 /// What takes effect only at the next start.
@@ -39,6 +40,17 @@ struct ServerReport {
     at: String,
     access: &'static str,
     tenants: Vec<String>,
+    /// Where its pins are.
+    pin: &'static str,
+    /// What a pins file holds.
+    pins: Option<PinsReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct PinsReport {
+    version: u64,
+    tools: usize,
+    others: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,6 +72,7 @@ impl Report {
                 .iter()
                 .filter_map(|server| unreachable(server, policy)),
         );
+        warnings.extend(servers.iter().filter_map(|server| unpinned(server)));
         let method = &settings.identity.method;
         warnings.extend(
             servers
@@ -108,8 +121,11 @@ impl Report {
             self.servers.iter().map(|server| {
                 let tenants = server.tenants.join(", ");
                 format!(
-                    "{} at {}, for {} of {tenants}",
-                    server.name, server.at, server.access
+                    "{} at {}, for {} of {tenants}, {}",
+                    server.name,
+                    server.at,
+                    server.access,
+                    server.pinned()
                 )
             }),
         );
@@ -154,7 +170,42 @@ impl ServerReport {
                 Access::Everyone => "everyone",
             },
             tenants: server.tenants.iter().map(ToString::to_string).collect(),
+            pin: match server.pin {
+                Pin::FirstUse => "first-use",
+                Pin::File(_) => "file",
+            },
+            pins: PinsReport::of(server),
         }
+    }
+
+    /// Where its pins are, and how many.
+    fn pinned(&self) -> String {
+        match &self.pins {
+            None => format!("pin = \"{}\"", self.pin),
+            Some(pins) => format!(
+                "pin = \"file\" (version {}, {}, {})",
+                pins.version,
+                counted(pins.tools, "tool"),
+                counted(pins.others, "other item")
+            ),
+        }
+    }
+}
+
+impl PinsReport {
+    /// `None` where the pins are in the store, which a running process keeps, or there is no file yet.
+    fn of(server: &Server) -> Option<Self> {
+        let Pin::File(Some(text)) = &server.pin else {
+            return None;
+        };
+        let pinned = pins_file::read("", &server.name, text).ok()?;
+        let items = pinned.items.iter();
+        let tools = items.filter(|item| item.kind == ItemKind::Tool).count();
+        Some(Self {
+            version: pinned.version,
+            tools,
+            others: pinned.items.len() - tools,
+        })
     }
 }
 
@@ -298,6 +349,17 @@ fn unreachable(server: &Server, policy: &Snapshot) -> Option<String> {
         "server `{}` cannot be reached: {blocked}",
         server.name
     ))
+}
+
+/// A server whose pins are to be in a file that is not there offers nothing.
+fn unpinned(server: &Server) -> Option<String> {
+    let name = &server.name;
+    (server.pin == Pin::File(None)).then(|| {
+        format!(
+            "server `{name}` offers nothing: pins/{name}.json is not there; write it with `tollgate pin {name} \
+             --accept-all` while tollgate runs"
+        )
+    })
 }
 
 /// A server of tenants that no caller can be of; where there is no key at all, another warning says so.

@@ -1,7 +1,10 @@
 use std::{fs, path::Path};
 
 use super::*;
-use crate::config::Environment;
+use crate::{
+    catalog::{self, ItemKind, pins_file},
+    config::Environment,
+};
 
 fn loader(folder: &Path, files: &[(&str, &str)]) -> Loader {
     for (path, text) in files {
@@ -48,9 +51,9 @@ fn a_folder_without_faults_is_summed_up() {
         text,
         "\
 policy    DIR: no faults
-servers   a at http://localhost:9000, for admins of default
-          b at https://10.0.0.1, for everyone of default
-          c at https://c.corp.example, for admins of default
+servers   a at http://localhost:9000, for admins of default, pin = \"first-use\"
+          b at https://10.0.0.1, for everyone of default, pin = \"first-use\"
+          c at https://c.corp.example, for admins of default, pin = \"first-use\"
 keys      0
 private   c.corp.example port 443 for server:c (egress.toml:1: [[private]])
           localhost port 9000 for server:a (TOOLS_PRIVATE_NETWORK_ALLOWLIST)
@@ -133,4 +136,43 @@ fn a_server_whose_tenants_nobody_is_of_is_warned_of() {
     assert!(other.contains(&expected), "{other}");
     let own = said(&[server, keys, ("keys.toml", &key("acme"))]);
     assert!(!own.contains("nobody can use"), "{own}");
+}
+
+#[test]
+fn pins_are_counted_and_a_missing_file_is_pointed_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let item = |kind, name: &str, definition: &str| {
+        let made = catalog::Item::new(kind, name.into(), definition, 1, catalog::By::Operator);
+        made.expect("a definition")
+    };
+    let pinned = catalog::Pinned {
+        version: 4,
+        items: vec![
+            item(ItemKind::Tool, "get", r#"{"name":"get"}"#),
+            item(ItemKind::Instructions, "", r#""hi""#),
+        ],
+        ..catalog::Pinned::default()
+    };
+    let text = pins_file::write("a", &pinned);
+    let server = "url = \"https://mcp.example.com/\"\npin = \"file\"\n";
+    let files = [
+        ("servers/a.toml", server),
+        ("servers/b.toml", server),
+        ("pins/a.json", &text),
+    ];
+    let loader = loader(folder.path(), &files);
+    let report = Report::new(&loader, &loader.load().expect("no faults"));
+    let text = report.text(Styles::plain());
+    for line in [
+        "a at https://mcp.example.com, for admins of default, pin = \"file\" (version 4, 1 tool, 1 other item)\n",
+        "b at https://mcp.example.com, for admins of default, pin = \"file\"\n",
+        "warning   server `b` offers nothing: pins/b.json is not there; write it with `tollgate pin b --accept-all` while \
+         tollgate runs\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    let report: serde_json::Value = serde_json::from_str(&json(&report)).expect("JSON");
+    assert_eq!(report["servers"][0]["pin"], "file");
+    assert_eq!(report["servers"][0]["pins"]["tools"], 1);
+    assert_eq!(report["servers"][1]["pins"], serde_json::Value::Null);
 }

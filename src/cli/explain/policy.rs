@@ -6,8 +6,11 @@ use super::{Exit, Failed, question::Question, report::Decision};
 use crate::{
     address::{Leg, Rules, Target},
     app::load::{self, Loaded, Loader},
+    catalog::{Item, ItemKind, pins_file},
     config,
-    policy::{self, Access, AccessMode, Approval, Permit, Server, Snapshot, Unasked},
+    policy::{
+        self, Access, AccessMode, Approval, Permit, Pin, ReadOnly, Server, Snapshot, Unasked,
+    },
     refusal::Code,
     subject::Subject,
 };
@@ -119,7 +122,33 @@ pub(super) fn tool(permit: &Permit, tool: &str) -> Decision {
         let reason = format!("[tools.{tool}] hides it: hidden = true");
         return Decision::refuse("tool", Code::ToolUnknown, "hidden", reason);
     }
-    match permit.unasked(tool, false) {
+    let server = permit.server();
+    let pinned = Pinned::of(server, tool);
+    if pinned == Pinned::Missing {
+        let reason = format!(
+            "pins/{name}.json has no tool `{tool}`, and nothing else is offered; if the server shows it, accept it with \
+             `tollgate pin {name} --accept {tool}`",
+            name = server.name
+        );
+        return Decision::refuse("tool", Code::Unreviewed, "pin = \"file\"", reason);
+    }
+    let hints = server.read_only == ReadOnly::Hints;
+    match permit.unasked(tool, pinned != Pinned::Effect) {
+        Some(Unasked::ReadOnly) if hints && pinned == Pinned::Elsewhere => {
+            let reason = format!(
+                "`{tool}` runs unasked only if its pinned definition says readOnlyHint, which the running process knows; \
+                 see `tollgate pin {}`",
+                server.name
+            );
+            Decision::refuse("tool", Code::ApprovalUnavailable, HINTS, reason)
+        }
+        Some(Unasked::ReadOnly) if hints => {
+            let reason = format!(
+                "`{tool}` says readOnlyHint in pins/{}.json, so it is accepted as read-only and runs unasked",
+                server.name
+            );
+            Decision::allow("tool", HINTS, reason)
+        }
         Some(Unasked::ReadOnly) => {
             let reason = format!("`{tool}` is accepted as read-only and runs unasked");
             Decision::allow("tool", "read_only", reason)
@@ -142,6 +171,37 @@ pub(super) fn tool(permit: &Permit, tool: &str) -> Decision {
                  read_only if it changes nothing, or set approval = \"never\" in [tools.{tool}]"
             );
             Decision::refuse("tool", Code::ApprovalUnavailable, "approval", reason)
+        }
+    }
+}
+
+/// The rule that accepts hints.
+const HINTS: &str = "read_only = \"hints\"";
+
+/// What a pins file says of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pinned {
+    /// Nothing: the running process keeps the pins.
+    Elsewhere,
+    /// Nothing: the tool is not in it.
+    Missing,
+    /// A definition that does not say `readOnlyHint`, or several of which one does not.
+    Effect,
+    /// A definition that does.
+    ReadOnly,
+}
+
+impl Pinned {
+    fn of(server: &Server, tool: &str) -> Self {
+        let text = match &server.pin {
+            Pin::FirstUse => return Self::Elsewhere,
+            Pin::File(text) => text.as_deref().unwrap_or_default(),
+        };
+        let pins = pins_file::read("", &server.name, text).unwrap_or_default();
+        match pins.named(ItemKind::Tool, tool) {
+            [] => Self::Missing,
+            variants if variants.iter().all(Item::read_only_hint) => Self::ReadOnly,
+            _ => Self::Effect,
         }
     }
 }

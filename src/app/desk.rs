@@ -1,0 +1,62 @@
+//! What the control socket can do.
+
+use std::sync::Arc;
+
+use super::{
+    control::{Answer, Control, Request},
+    core::Core,
+    pins,
+    reload::Outcome,
+    worker,
+};
+
+/// Carries out what the command line asks.
+pub(super) struct Desk {
+    shared: worker::Shared,
+}
+
+impl Desk {
+    pub(super) fn new(shared: worker::Shared) -> Self {
+        Self { shared }
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        &self.shared.core
+    }
+
+    async fn reload(&self) -> Answer {
+        let core = self.core().clone();
+        let outcome = tokio::task::spawn_blocking(move || core.reloader.reload()).await;
+        let core = self.core();
+        let answer = match outcome {
+            Ok(Outcome::Rejected { faults }) => {
+                Answer::Failed(faults.iter().map(ToString::to_string).collect())
+            }
+            Ok(Outcome::Changed { .. } | Outcome::Unchanged { .. }) => Answer::Reloaded {
+                generation: core.reloader.current_full().policy.generation,
+                restart: core.pending().restart,
+            },
+            Err(error) => Answer::Failed(vec![format!("the reload broke off: {error}")]),
+        };
+        core.record_admin("reload", matches!(answer, Answer::Reloaded { .. }));
+        answer
+    }
+}
+
+impl Control for Desk {
+    async fn carry_out(self: Arc<Self>, request: Request) -> Answer {
+        let core = self.core();
+        match request {
+            Request::Status => Answer::Status(Box::new(core.status())),
+            Request::Reload => self.reload().await,
+            Request::Drain => {
+                core.record_admin("drain", true);
+                core.begin_drain();
+                Answer::Draining
+            }
+            Request::Pins { server } => pins::show(core, &server).await,
+            Request::PinRead { server } => pins::read(&self.shared, &server).await,
+            Request::PinAccept { server, accept } => pins::accept(core, &server, accept).await,
+        }
+    }
+}
