@@ -103,9 +103,6 @@ impl Courier {
         let Some(question) = Question::find(method) else {
             return self.refuse(session, id, Code::MethodUnknown, "no such method here");
         };
-        let Some(text) = &results::said(&self.permit, text.clone()) else {
-            return self.refuse(session, id, Code::InvalidParams, "the question is too long");
-        };
         // Under the strict rules: what is judged is what every client reads.
         let Ok(envelope) = Envelope::inbound(text) else {
             let why = "clients would read this in different ways";
@@ -118,6 +115,19 @@ impl Courier {
             };
             return self.refuse(session, id, code, why);
         }
+        let said = results::said(&self.permit, text.clone());
+        let Some(text) = said.as_ref() else {
+            return self.refuse(session, id, Code::InvalidParams, "the question is too long");
+        };
+        // Where something in it was changed, its id may stand elsewhere.
+        let Ok(envelope) = Envelope::inbound(text) else {
+            return self.refuse(
+                session,
+                id,
+                Code::InvalidParams,
+                "the question is not valid",
+            );
+        };
         let put = session.questions.put(question, id, *call, || self.pause());
         match (put, envelope.id) {
             (Some(own), Some(theirs)) => {

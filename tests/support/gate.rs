@@ -64,8 +64,14 @@ impl Policy {
         let host = url.split(['/', ':']).nth(3).unwrap();
         let grant =
             format!("[[private]]\nhost = \"{host}\"\nport = {port}\nfor = [\"server:{name}\"]\n");
+        // Lists are compared with the server's own, where the test is not about Tollgate's tools.
+        let builtin = if keys.contains("builtin") {
+            ""
+        } else {
+            "builtin = false\n"
+        };
         let text = format!(
-            "url = \"{url}\"\nread_only = [\"get_*\"]\n{keys}\n[tools.send_mail]\napproval = \"never\"\n[tools.get_hidden]\nhidden = true\n{tables}\n"
+            "url = \"{url}\"\n{builtin}read_only = [\"get_*\"]\n{keys}\n[tools.send_mail]\napproval = \"never\"\n[tools.get_hidden]\nhidden = true\n{tables}\n"
         );
         self.file(&format!("servers/{name}.toml"), text)
             .file("egress.toml", grant)

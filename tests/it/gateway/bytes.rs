@@ -51,7 +51,7 @@ async fn requests_keep_every_byte_but_id_capabilities_and_own_keys() {
     let reply = gate.send(modern.post(&body)).await;
     assert_eq!(
         reply.body,
-        r#"{"jsonrpc":"2.0","id":"ag\u0065nt","result":{"resultType":"complete","content":[{"type":"text","text":"ok get_weather"}]}}"#
+        r#"{"jsonrpc":"2.0","id":"ag\u0065nt","result":{"resultType":"complete","content":[{"type":"text","text":"ok get_weather"}],"_meta":{"io.tollgate/untrusted":{"server":"s"}}}}"#
     );
     let seen = tools.of("tools/call").remove(0);
     let expected = body
@@ -94,6 +94,9 @@ async fn answers_keep_every_byte_but_the_id() {
         } else {
             ODD.to_owned()
         };
+        // Whose it is stands beside what the server says there.
+        let mark = r#""_meta":{"io.tollgate/untrusted":{"server":"s"},"#;
+        let told = told.replacen(r#""_meta":{"#, mark, 1);
         assert_eq!(reply.body, told.replace("$ID", r#""a""#));
     }
     stop(gate).await;
@@ -163,7 +166,7 @@ async fn errors_and_error_results_are_the_servers_own() {
         let reply = gate.send(agent.call("6", "send_mail")).await;
         assert_eq!(
             reply.body,
-            r#"{"jsonrpc":"2.0","id":6,"result":{"resultType":"complete","content":[],"isError":true}}"#
+            r#"{"jsonrpc":"2.0","id":6,"result":{"resultType":"complete","content":[],"isError":true,"_meta":{"io.tollgate/untrusted":{"server":"s"}}}}"#
         );
     }
     Agent::modern("s").good(&gate).await;

@@ -84,7 +84,7 @@ async fn every_revision_holds_a_whole_conversation() {
         let called = client.send(&gate, agent.call("2", "get_weather")).await;
         assert_eq!(
             called.body,
-            r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"ok get_weather"}]}}"#
+            r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"ok get_weather"}],"_meta":{"io.tollgate/untrusted":{"server":"s"}}}}"#
         );
 
         let mut stream = gate.open(client.says(agent.bare("GET"))).await;

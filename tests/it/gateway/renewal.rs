@@ -19,7 +19,7 @@ async fn an_expired_session_is_opened_anew_and_the_call_repeated_once() {
     let reply = gate.send(agent.call("2", "send_mail")).await;
     assert_eq!(
         reply.body,
-        r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"ok send_mail"}]}}"#
+        r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"ok send_mail"}],"_meta":{"io.tollgate/untrusted":{"server":"s"}}}}"#
     );
     assert_eq!(tools.of("initialize").len(), 2);
     assert_eq!(tools.of("notifications/initialized").len(), 2);

@@ -100,7 +100,7 @@ async fn a_server_that_closes_its_stream_is_asked_for_the_rest() {
         [
             format!("id: {id}.s-0\nretry: 100\ndata: "),
             format!("id: {id}.s-1\nevent: message\ndata: {PROGRESS}"),
-            format!("id: {id}.s-2\nevent: message\ndata: {DONE}"),
+            format!("id: {id}.s-2\nevent: message\ndata: {TOLD}"),
         ]
     );
     assert_eq!(places(&tools), ["s-0", "s-1"]);
@@ -274,7 +274,7 @@ async fn older_revisions_are_not_primed() {
         events,
         [
             format!("id: {id}.s-1\nevent: message\ndata: {PROGRESS}"),
-            format!("id: {id}.s-2\nevent: message\ndata: {DONE}"),
+            format!("id: {id}.s-2\nevent: message\ndata: {TOLD}"),
         ]
     );
     assert_eq!(

@@ -53,7 +53,7 @@ async fn each_event_arrives_before_the_server_says_the_next() {
         assert_eq!(
             reply.event().await.unwrap(),
             format!(
-                r#"{{"jsonrpc":"2.0","id":"a","result":{{{kind}"content":[{{"type":"text","text":"done"}}]}}}}"#
+                r#"{{"jsonrpc":"2.0","id":"a","result":{{{kind}"content":[{{"type":"text","text":"done"}}],"_meta":{{"io.tollgate/untrusted":{{"server":"s"}}}}}}}}"#
             )
         );
         assert_eq!(reply.event().await, None);

@@ -65,7 +65,7 @@ async fn a_client_that_comes_back_gets_exactly_the_rest() {
     assert_eq!(ends(&gate.records()).last().unwrap(), "call intent");
     let rest = [
         format!("id: {id}.s-1\nevent: message\ndata: {PROGRESS}"),
-        format!("id: {id}.s-2\nevent: message\ndata: {DONE}"),
+        format!("id: {id}.s-2\nevent: message\ndata: {TOLD}"),
     ];
     let stream = gate.open(resuming(&agent, &format!("{id}.s-0"))).await;
     assert_eq!(stream.header("content-type"), Some("text/event-stream"));
