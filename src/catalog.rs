@@ -12,6 +12,7 @@ mod known;
 mod ledger;
 mod pinned;
 pub mod pins_file;
+mod schema;
 mod shown;
 mod suspicion;
 mod tool;
@@ -28,6 +29,7 @@ pub use error::Error;
 use known::Known;
 pub use ledger::{Ledger, LedgerError, ServerKey};
 pub use pinned::{By, Item, ItemKind, MAX_BYTES, MAX_ITEMS, MAX_VARIANTS, MAX_VIEWS, Pinned};
+pub use schema::{Arguments, Schema, Schemas};
 pub use shown::Shown;
 pub use suspicion::{Others, Suspicion, suspicions};
 pub use tool::PinnedTool;
@@ -47,6 +49,7 @@ pub const MAX_TOOLS: usize = 16_384;
 pub struct Catalog {
     servers: DashMap<Arc<str>, Arc<Known>>,
     ledger: Arc<dyn Ledger>,
+    schemas: Arc<Schemas>,
 }
 
 /// What a tool that is called is.
@@ -66,6 +69,7 @@ impl Catalog {
         Self {
             servers: DashMap::new(),
             ledger,
+            schemas: Arc::default(),
         }
     }
 
@@ -111,6 +115,11 @@ impl Catalog {
             }
         }
         others
+    }
+
+    /// Where arguments are checked against the schemas of tools.
+    pub fn schemas(&self) -> &Arc<Schemas> {
+        &self.schemas
     }
 
     /// Forgets servers that policy no longer names.

@@ -3,8 +3,10 @@
 //! Never: authenticates, opens a socket, or lets a reply go whose record is not kept.
 //! Fails as: [`crate::refusal::Refusal`], answered in the caller's own era.
 
+mod arguments;
 mod asked;
 mod asker;
+mod builtin;
 mod call;
 mod context;
 mod courier;
@@ -25,6 +27,7 @@ mod pinning;
 mod questions;
 mod relay;
 mod reply;
+mod results;
 mod resume;
 mod review;
 mod rounds;
@@ -51,6 +54,7 @@ use {
 
 use crate::{
     audit::{Journal, Kind, Phase, Record},
+    budget::Budget,
     catalog::Catalog,
     clock::Clock,
     identity::Caller,
@@ -79,6 +83,7 @@ pub struct Shared {
     streams: Streams,
     farewells: Farewells,
     tellings: Seats,
+    budget: Budget,
     lanes: Lanes,
     /// Seals what a client carries from one round of a call to the next.
     rounds: Sealer,
@@ -103,6 +108,7 @@ impl Shared {
             streams: Streams::default(),
             farewells: Farewells::default(),
             tellings: tell::seats(),
+            budget: Budget::default(),
             rounds,
         }
     }
@@ -164,11 +170,15 @@ impl Gateway {
     /// To be called now and then, from a runtime.
     pub fn sweep(&self, policy: &Snapshot) {
         farewell::sweep(self, policy);
+        self.shared.budget.kept.sweep();
     }
 
     /// Answers one request, whatever it is.
     pub async fn serve(&self, ask: Ask) -> Response<ReplyBody> {
         let mut entry = self.open(&ask);
+        if &*ask.server == builtin::SERVER {
+            return Box::pin(builtin::serve(self, &ask, entry)).await;
+        }
         let permit = match policy::decide(&ask.policy, &ask.caller, &ask.server) {
             Ok(permit) => permit,
             Err(refusal) => return finding::unread(entry, Era::Legacy, &refusal.into()),
@@ -189,7 +199,7 @@ impl Gateway {
     }
 
     async fn post(&self, ask: &Ask, permit: &Permit, mut entry: Entry) -> Response<ReplyBody> {
-        let asked = match Asked::read(self, ask, permit, &mut entry) {
+        let asked = match Asked::read(self, ask, Some(permit), &mut entry) {
             Ok(asked) => asked,
             Err((era, rejection)) => return finding::unread(entry, era, &rejection),
         };
@@ -217,6 +227,9 @@ impl Gateway {
         }
         // Calls are what there is much of: the state of everything else is boxed, so that it does not weigh on them.
         if method == Some(mcp::Method::ToolsCall) {
+            if builtin::is_called(asked, permit) {
+                return builtin::call(self, ask, asked, entry);
+            }
             return call::call(self, ask, asked, permit, entry).await;
         }
         Box::pin(self.answer_other(ask, asked, permit, entry)).await

@@ -8,7 +8,7 @@
 //! | 5 | `listen`, `store`, `demo` | layers 0–4 |
 //! | 4 | `gateway` | layers 0–3 |
 //! | 3 | `upstream`, `approval`, `identity` | layers 0–2, not one another |
-//! | 2 | `egress`, `catalog`, `audit`, `vault` | layers 0–1, not one another; `egress` takes `audit`'s proof types |
+//! | 2 | `egress`, `catalog`, `budget`, `audit`, `vault` | layers 0–1, not one another; `egress` takes `audit`'s proof types |
 //! | 1 | `policy`, `address`, `mcp`, `config` | layer 0; `policy` also `address`; no I/O |
 //! | 0 | `refusal`, `subject`, `clock`, `id`, `deadline`, `memory`, `secret`, `table`, `telemetry` | no room |
 //!
@@ -39,6 +39,8 @@ pub mod vault;
 pub mod upstream;
 // Way out: resolve, dial, TLS, pool, send, body.
 pub mod egress;
+// How much: what of a result reaches a caller, and the rest of it for a while.
+pub mod budget;
 // Record: event, chain, journal.
 pub mod audit;
 // Disk: the database, for the traits that other rooms own.

@@ -15,7 +15,7 @@ mod snapshot;
 mod words;
 
 pub use compile::{File, Inputs, Local, compile};
-pub use decide::{Permit, Purpose, decide, decide_leg, same_for_all};
+pub use decide::{Permit, Purpose, decide, decide_leg, may_use_builtin, same_for_all};
 pub use endpoint::Endpoint;
 pub use keys_file::{KeyEntry, keys};
 pub use server::{

@@ -86,6 +86,7 @@ pub(super) fn body(record: &Record) -> Vec<u8> {
     if record.result_bytes.is_some() || record.result_is_error.is_some() {
         line.object(key!("result"), |result| {
             result.count(key!("bytes"), record.result_bytes);
+            result.count(key!("cut"), record.result_cut);
             if let Some(is_error) = record.result_is_error {
                 result.flag(key!("is_error"), is_error);
             }

@@ -151,6 +151,8 @@ pub struct Record {
     pub args_keys: Vec<String>,
     /// Bytes of the result.
     pub result_bytes: Option<usize>,
+    /// Bytes of the result that were left out.
+    pub result_cut: Option<usize>,
     /// Whether the result says `isError`.
     pub result_is_error: Option<bool>,
     /// How long it took in all; written as milliseconds with three decimals.
@@ -181,6 +183,7 @@ impl Record {
             args_bytes: None,
             args_keys: Vec::new(),
             result_bytes: None,
+            result_cut: None,
             result_is_error: None,
             took: None,
             took_upstream: None,

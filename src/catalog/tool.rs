@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Item;
+use super::{Item, Schema};
 use crate::mcp::{Era, mirrors::Mirrors, scan::ScanError, tools};
 
 /// Proof that a server showed a tool as it is pinned. Made only here; demanded by `upstream`.
@@ -38,8 +38,12 @@ impl PinnedTool {
 
     /// The pinned `inputSchema`, as canonical JSON.
     pub fn input_schema(&self) -> Option<&str> {
-        let place = self.tool.facets.input_schema.clone()?;
-        self.tool.item.definition.get(place)
+        self.tool.schema.text()
+    }
+
+    /// The same, for arguments to be held against.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.tool.schema
     }
 
     /// Whether its results are to have structured content of a declared form.
@@ -63,6 +67,7 @@ impl PinnedTool {
 pub(super) struct Tool {
     item: Item,
     facets: tools::Tool,
+    schema: Arc<Schema>,
     /// For callers of sessions, who know nothing of mirrored arguments.
     none: Mirrors,
 }
@@ -70,9 +75,12 @@ pub(super) struct Tool {
 impl Tool {
     /// Reads the definition of a pinned tool.
     pub(super) fn read(item: &Item) -> Result<Self, ScanError> {
+        let facets = tools::Tool::read(&item.definition)?;
+        let schema = Schema::of(item.definition.clone(), facets.input_schema.clone());
         Ok(Self {
             item: item.clone(),
-            facets: tools::Tool::read(&item.definition)?,
+            facets,
+            schema: Arc::new(schema),
             none: Mirrors::default(),
         })
     }

@@ -44,11 +44,12 @@ pub(super) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// Reads a POST: media types, one strict scan of the body, era, headers against body, session.
+    /// Reads a POST: media types, one strict scan of the body, era, headers against body, session. Without a permit it is
+    /// for Tollgate's own server, which has no sessions.
     pub(super) fn read(
         gateway: &Gateway,
         ask: &'a Ask,
-        permit: &Permit,
+        permit: Option<&Permit>,
         entry: &mut Entry,
     ) -> Result<Self, (Era, Rejection)> {
         let early = |refusal: Refusal| (Era::Legacy, Rejection::from(refusal));
@@ -64,9 +65,11 @@ impl<'a> Asked<'a> {
         let method = checked.map_err(|rejection| (era, rejection))?;
         forward::check_params(&ask.head.headers)
             .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.asked_id())))?;
-        let session = match (era, method) {
-            (Era::Modern, _) | (Era::Legacy, Some(Method::Initialize)) => Ok(None),
-            (Era::Legacy, _) => find_session(gateway, ask, permit, headers.session_id).map(Some),
+        let session = match (era, method, permit) {
+            (Era::Modern, ..) | (Era::Legacy, Some(Method::Initialize), _) | (.., None) => Ok(None),
+            (Era::Legacy, _, Some(permit)) => {
+                find_session(gateway, ask, permit, headers.session_id).map(Some)
+            }
         };
         let session = session
             .map_err(|refusal| (era, Rejection::from(refusal).with_id(message.asked_id())))?;
@@ -93,6 +96,7 @@ impl<'a> Asked<'a> {
                 } else {
                     Bytes::new()
                 },
+                turn_bytes: ask.policy.calls.turn_bytes,
             },
             session,
             head: &ask.head.headers,
@@ -197,9 +201,10 @@ impl<'a> Asked<'a> {
 }
 
 /// Who may share the answer, where it is one that caches keep.
-fn scope(ask: &Ask, permit: &Permit, method: Option<Method>) -> Scope {
+fn scope(ask: &Ask, permit: Option<&Permit>, method: Option<Method>) -> Scope {
     let cacheable = method.is_some_and(Method::is_cacheable);
-    if cacheable && policy::same_for_all(&ask.policy, permit.server()) {
+    let same = |permit: &Permit| policy::same_for_all(&ask.policy, permit.server());
+    if cacheable && permit.is_some_and(same) {
         Scope::Servers
     } else {
         Scope::Private

@@ -43,6 +43,8 @@ pub(super) struct Asker {
     /// The request's bytes where the answer may ask, to be bound to them; else none, since they are counted as long as
     /// they are held.
     pub(super) body: Bytes,
+    /// Bytes of all results of its turn together.
+    pub(super) turn_bytes: usize,
 }
 
 impl Asker {

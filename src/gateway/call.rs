@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, pin::pin, sync::Arc};
 
-use super::{Ask, Asked, Entry, Finding, Gateway, mirrored, pinning, rounds};
+use super::{Ask, Asked, Entry, Finding, Gateway, arguments, builtin, mirrored, pinning, rounds};
 use crate::{
     approval,
     catalog::{Found, PinnedTool},
@@ -27,13 +27,14 @@ pub(super) async fn call(
     let name = named_tool(asked, entry)?;
     let ticket = asked.ticket(gateway)?;
     let lanes = &gateway.shared.lanes;
-    let subject = entry.subject(asked);
+    let subject = entry.subject().clone();
     let calls = ask.policy.calls;
     entry.held.lane = Some(lanes.of_caller(&subject, calls, &ticket, deadline).await?);
     // Not even the list of tools is asked for while nothing can be recorded.
     gateway.shared.journal.admit_read()?;
     let tool = known_tool(gateway, asked, permit, entry, &name, deadline).await?;
     mirrored::check(asked, &tool)?;
+    arguments::check(gateway, asked, &tool, deadline).await?;
     let round = rounds::resume(gateway, asked, permit)?;
     let consent = approval::consent(permit, &tool)?;
     // What is refused here has no intent.
@@ -94,8 +95,8 @@ async fn known_tool(
     }
     let server = &permit.server().name;
     match found {
-        Found::Tool(tool) if !permit.hidden(tool.name()) => Ok(tool),
-        Found::Blocked(reason) if !permit.hidden(name) => Err(Refusal::new(
+        Found::Tool(tool) if !withheld(permit, tool.name()) => Ok(tool),
+        Found::Blocked(reason) if !withheld(permit, name) => Err(Refusal::new(
             reason.code(),
             format!("tool `{name}` of server `{server}` is not offered: {reason}"),
         )),
@@ -104,4 +105,9 @@ async fn known_tool(
             format!("no tool `{name}` on server `{server}`"),
         )),
     }
+}
+
+/// Whether no caller is offered a tool of this name, whatever the server says.
+fn withheld(permit: &Permit, name: &str) -> bool {
+    permit.hidden(name) || builtin::is_reserved(name)
 }

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use super::{
     Gateway,
     lanes::{Pause, Paused},
-    pinning, questions,
+    pinning, questions, results,
     session::Session,
     tell,
 };
@@ -86,7 +86,7 @@ impl Courier {
             }
             (Line::Session { .. }, _) => true,
         };
-        if goes_on {
+        if goes_on && let Some(text) = results::said(&self.permit, text) {
             sse::encode(out, &[&text]);
         }
     }
@@ -102,6 +102,9 @@ impl Courier {
         }
         let Some(question) = Question::find(method) else {
             return self.refuse(session, id, Code::MethodUnknown, "no such method here");
+        };
+        let Some(text) = &results::said(&self.permit, text.clone()) else {
+            return self.refuse(session, id, Code::InvalidParams, "the question is too long");
         };
         // Under the strict rules: what is judged is what every client reads.
         let Ok(envelope) = Envelope::inbound(text) else {

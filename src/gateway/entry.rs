@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Asked, Finding, Gateway, Proof, Shared, asked::Ticket, lanes::Held};
+use super::{Finding, Gateway, Proof, Shared, asked::Ticket, lanes::Held};
 use crate::{
     approval::Consent,
     audit::{Intent, Kind, OutcomeKind, Phase, Record, RecordTarget, Recorded},
@@ -48,6 +48,15 @@ impl Ending {
     /// It was answered by Tollgate itself.
     pub(super) fn answered() -> Self {
         Self::default()
+    }
+
+    /// It was answered by a result of Tollgate's own.
+    pub(super) fn ours(bytes: usize) -> Self {
+        Self {
+            bytes: Some(bytes),
+            is_error: Some(false),
+            ..Self::default()
+        }
     }
 
     /// The server answered it.
@@ -107,10 +116,12 @@ impl Entry {
         &mut self.record
     }
 
-    /// Who asks, in the conversation that the request is part of.
-    pub(super) fn subject(&self, asked: &Asked<'_>) -> Arc<Subject> {
-        let noted = self.record.subject.as_ref();
-        noted.unwrap_or(&asked.asker.subject).clone()
+    /// Who asks, in the conversation and turn that were named.
+    pub(super) fn subject(&self) -> &Arc<Subject> {
+        self.record
+            .subject
+            .as_ref()
+            .expect("the record of a request is opened with its caller")
     }
 
     /// From here on it is a listening stream, which its client ends in order by going away.

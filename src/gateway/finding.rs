@@ -5,7 +5,7 @@ use http::{HeaderValue, Response, StatusCode};
 
 use super::{
     Asked, Entry, Gateway, Proof, ReplyBody, asked::Ticket, asker::Scope, entry::Ending,
-    relay::Relay, reply, subscription::Opened,
+    relay::Relay, reply, results, subscription::Opened,
 };
 use crate::{
     mcp::{self, Era, Rejection, headers},
@@ -30,6 +30,8 @@ pub(super) enum Finding {
     Subscription(Opened),
     /// An empty result of our own.
     Empty,
+    /// A result of our own, JSON text.
+    Own(String),
     /// A notification was taken.
     Accepted,
 }
@@ -70,19 +72,28 @@ impl Finding {
                 session,
             } => {
                 let scope = scope.unwrap_or(asker.scope);
-                match asker.edits(gateway, permit, &message, scope, asked.session.as_deref()) {
-                    Ok(more) => edits.extend(more),
+                let ending = Ending::with(&message);
+                let fitted = results::fit(gateway, permit, asker, &mut entry, &message);
+                let more = fitted.and_then(|(message, more)| {
+                    edits.extend(more);
+                    let session = asked.session.as_deref();
+                    edits.extend(asker.edits(gateway, permit, &message, scope, session)?);
+                    Ok(message)
+                });
+                let message = match more {
+                    Ok(message) => message,
                     Err(refusal) => return refused(entry, asked, refusal).await,
-                }
+                };
                 let status = message_status(asker.era, &message);
                 let pieces = message.pieces(&asker.id, &edits);
-                (status, Ending::with(&message), pieces, session)
+                (status, ending, pieces, session)
             }
             Self::Empty => {
                 let text = mcp::reply::empty(asker.era, asker.id_text().unwrap_or("null"));
                 let pieces = [text, Bytes::new(), Bytes::new()];
                 (StatusCode::OK, Ending::answered(), pieces, None)
             }
+            Self::Own(result) => return own(entry, asked, &result).await,
             Self::Accepted => return accepted(asked, entry).await,
         };
         match entry.close(ending).await {
@@ -153,7 +164,22 @@ pub(super) fn unkept(
     rejected(era, method, &rejection, Proof::Impossible)
 }
 
-async fn accepted(asked: &Asked<'_>, mut entry: Entry) -> Response<ReplyBody> {
+/// The reply that is a result of our own.
+pub(super) async fn own(mut entry: Entry, asked: &Asked<'_>, result: &str) -> Response<ReplyBody> {
+    let id = asked.asker.id_text().unwrap_or("null");
+    let text = mcp::reply::result(id, result.as_bytes());
+    let ending = Ending::ours(text.len());
+    match entry.close(ending).await {
+        Ok(proof) => reply::json(StatusCode::OK, [text, Bytes::new(), Bytes::new()], proof),
+        Err(refusal) => unkept(
+            asked.asker.era,
+            asked.asker.method,
+            asked.rejection(refusal),
+        ),
+    }
+}
+
+pub(super) async fn accepted(asked: &Asked<'_>, mut entry: Entry) -> Response<ReplyBody> {
     match entry.close(Ending::answered()).await {
         Ok(proof) => reply::bare(StatusCode::ACCEPTED, proof),
         Err(refusal) => unkept(asked.asker.era, asked.asker.method, refusal.into()),

@@ -85,7 +85,7 @@ pub(super) async fn initialize(
 }
 
 /// The revision that the server is asked for: the client's, else the newest that has sessions.
-fn revision(wanted: &str) -> Revision {
+pub(super) fn revision(wanted: &str) -> Revision {
     Revision::parse(wanted)
         .filter(|revision| revision.era() == Era::Legacy)
         .unwrap_or(Revision::LEGACY)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     Asked, Entry, Finding, Gateway,
     asker::{Scope, malformed},
+    builtin,
     pinning::{self, Sheet},
     unfit, whole,
 };
@@ -41,30 +42,40 @@ pub(super) async fn list(
     unfit::warn(&permit.server().name, &judged.unfit);
     pinning::report(gateway, permit, judged.report).await?;
     if list == List::Tools {
-        let hidden = sheet.shown.iter().map(|shown| permit.hidden(&shown.name));
+        let names = sheet.shown.iter().map(|shown| &*shown.name);
+        let hidden = names.map(|name| permit.hidden(name) || builtin::is_reserved(name));
         for (fate, hidden) in judged.fates.iter_mut().zip(hidden) {
             if hidden {
                 *fate = Fate::Drop;
             }
         }
     }
-    rewritten(message, list, &judged.fates)
+    rewritten(permit, message, list, &judged.fates)
 }
 
 /// The page after each item met its fate; one of which all stay goes on byte for byte.
-fn rewritten(message: Message, list: List, fates: &[Fate<Arc<str>>]) -> Result<Finding, Refusal> {
+fn rewritten(
+    permit: &Permit,
+    message: Message,
+    list: List,
+    fates: &[Fate<Arc<str>>],
+) -> Result<Finding, Refusal> {
     let edit = message.page(list, MAX_TOOLS)?.and_then(|page| {
-        let text = page.rewritten(fates)?;
+        let own = builtin::beside(permit, list, &page);
+        let text = page.rewritten(fates, own.as_deref())?;
         let place = page.range();
         Some(Edit { place, text })
     });
+    // What is taken out may be another caller's; what is Tollgate's own stands in everybody's list.
+    let all = fates.iter().all(|fate| matches!(fate, Fate::Keep));
+    let scope = (!all).then_some(Scope::Private);
     let Some(edit) = edit else {
         return Ok(message.into());
     };
     Ok(Finding::Message {
         message,
         edits: vec![edit],
-        scope: Some(Scope::Private),
+        scope,
         session: None,
     })
 }

@@ -19,7 +19,7 @@ pub(super) async fn pass(
     let ticket = asked.ticket(gateway)?;
     let (lanes, upstream) = (&gateway.shared.lanes, &gateway.upstream);
     let _leave = if asked.asker.method.is_some_and(does_work) {
-        let subject = entry.subject(asked);
+        let subject = entry.subject().clone();
         let seat = lanes.at_server(upstream, permit, &subject, &ticket, deadline);
         let (seat, leave) = seat.await?;
         entry.held.server = Some(seat);

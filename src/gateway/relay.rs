@@ -1,6 +1,6 @@
 //! A server's stream on its way to the caller: event by event, and its answer only once it is recorded.
 
-use std::{future::poll_fn, time::Duration};
+use std::{borrow::Cow, future::poll_fn, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, stream};
@@ -13,6 +13,7 @@ use super::{
     courier::Courier,
     entry::Ending,
     event_id::{self, Marks},
+    results,
     resume::{self, Call, Claim, Lost, Offered},
 };
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
     mcp::{Rejection, reply, sse},
     policy::Permit,
     refusal::Refusal,
-    upstream::{Event, Item, Message, Messages},
+    upstream::{Edit, Event, Item, Message, Messages},
 };
 
 /// A comment is sent after so long without an event, so that nothing in between takes the stream for dead.
@@ -144,21 +145,15 @@ impl Relay {
     }
 
     async fn finish(&mut self, message: &Message, mut out: BytesMut) -> Bytes {
-        let edits = match self.asker.edits(
-            &self.gateway,
-            &self.permit,
-            message,
-            self.asker.scope,
-            self.ticket.session().map(AsRef::as_ref),
-        ) {
-            Ok(edits) => edits,
+        let (fitted, edits) = match self.fitted(message) {
+            Ok(fitted) => fitted,
             Err(refusal) => return self.fail(&refusal, out).await,
         };
         self.over = true;
         match self.entry.close(Ending::with(message)).await {
             Ok(proof) => {
                 self.remember();
-                let last = last(&message.pieces(&self.asker.id, &edits), out, proof);
+                let last = last(&fitted.pieces(&self.asker.id, &edits), out, proof);
                 self.messages.attach(last)
             }
             Err(refusal) => {
@@ -166,6 +161,18 @@ impl Relay {
                 out.freeze()
             }
         }
+    }
+
+    /// The answer as the caller may have it, and what changes in it.
+    fn fitted<'m>(
+        &mut self,
+        message: &'m Message,
+    ) -> Result<(Cow<'m, Message>, Vec<Edit>), Refusal> {
+        let (gateway, permit, asker) = (&self.gateway, &self.permit, &self.asker);
+        let (message, mut edits) = results::fit(gateway, permit, asker, &mut self.entry, message)?;
+        let session = self.ticket.session().map(AsRef::as_ref);
+        edits.extend(asker.edits(gateway, permit, &message, asker.scope, session)?);
+        Ok((message, edits))
     }
 
     /// Lets the client come back for what follows an event that has an id.

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Ask, Asked, Entry, Finding, Gateway, Proof, asker::malformed, entry::Ending, pinning, relay,
-    streams::Place,
+    results, streams::Place,
 };
 use crate::{
     deadline::Deadline,
@@ -165,7 +165,10 @@ impl Listener {
 
     /// Writes a notification under the id by which the client names the subscription.
     fn tell(&self, text: &Bytes, id: Part<'_>, out: &mut BytesMut) {
-        sse::encode(out, &[&splice(text, &[(id.range(), &self.id)])]);
+        let text = splice(text, &[(id.range(), &self.id)]);
+        if let Some(text) = results::said(&self.permit, text.into()) {
+            sse::encode(out, &[&text]);
+        }
     }
 
     /// The server ended the subscription in order. Where its answer does not name the subscription, ours stands for it.

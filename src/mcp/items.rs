@@ -117,18 +117,25 @@ impl<'a> Page<'a> {
         self.array.range()
     }
 
-    /// The array after each item met its fate, to be put in place of [`Page::range`]; `None` if all stay.
-    pub fn rewritten<T: AsRef<str>>(&self, fates: &[Fate<T>]) -> Option<String> {
-        if fates.iter().all(|fate| matches!(fate, Fate::Keep)) {
+    /// The array after each item met its fate, and with the definition `more` behind them, to be put in place of
+    /// [`Page::range`]; `None` if all stay and none is added.
+    pub fn rewritten<T: AsRef<str>>(
+        &self,
+        fates: &[Fate<T>],
+        more: Option<&str>,
+    ) -> Option<String> {
+        if more.is_none() && fates.iter().all(|fate| matches!(fate, Fate::Keep)) {
             return None;
         }
+        let more = more.map(Some);
+        let items = self.items.iter().zip(fates);
+        let offered = items.map(|(item, fate)| match fate {
+            Fate::Keep => Some(item.definition.as_str()),
+            Fate::Drop => None,
+            Fate::Replace(text) => Some(text.as_ref()),
+        });
         let mut out = String::with_capacity(self.array.as_str().len());
-        for (item, fate) in self.items.iter().zip(fates) {
-            let text = match fate {
-                Fate::Keep => item.definition.as_str(),
-                Fate::Drop => continue,
-                Fate::Replace(text) => text.as_ref(),
-            };
+        for text in offered.chain(more).flatten() {
             out.push(if out.is_empty() { '[' } else { ',' });
             out.push_str(text);
         }

@@ -51,7 +51,7 @@ struct Frame {
 
 /// Walks one document; the caller descends where it wants to look, and skips the rest with [`Scanner::value`].
 #[derive(Debug)]
-pub(super) struct Scanner<'a> {
+pub(crate) struct Scanner<'a> {
     text: &'a str,
     at: usize,
     rules: Rules,
@@ -62,7 +62,7 @@ pub(super) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     /// Begins at the first byte; the whole document must be UTF-8.
-    pub(super) fn new(bytes: &'a [u8], rules: Rules) -> Result<Self, ScanError> {
+    pub(crate) fn new(bytes: &'a [u8], rules: Rules) -> Result<Self, ScanError> {
         let text = std::str::from_utf8(bytes).map_err(|error| ScanError::Utf8 {
             at: error.valid_up_to(),
         })?;
@@ -77,7 +77,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The first byte of what comes next, past white space.
-    pub(super) fn peek(&mut self) -> Option<u8> {
+    pub(crate) fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(self.at) {
             self.at += 1;
@@ -86,17 +86,17 @@ impl<'a> Scanner<'a> {
     }
 
     /// Goes into the object that comes next; then ask for each [`Scanner::key`] and take its value.
-    pub(super) fn enter_object(&mut self) -> Result<(), ScanError> {
+    pub(crate) fn enter_object(&mut self) -> Result<(), ScanError> {
         self.enter(b'{', Container::Object, "an object")
     }
 
     /// Goes into the array that comes next; then ask for each [`Scanner::element`] and take its value.
-    pub(super) fn enter_array(&mut self) -> Result<(), ScanError> {
+    pub(crate) fn enter_array(&mut self) -> Result<(), ScanError> {
         self.enter(b'[', Container::Array, "an array")
     }
 
     /// The next key of the object that was entered last, decoded; `None` leaves the object.
-    pub(super) fn key(&mut self) -> Result<Option<Cow<'a, str>>, ScanError> {
+    pub(crate) fn key(&mut self) -> Result<Option<Cow<'a, str>>, ScanError> {
         if !self.another(b'}', "`,` or `}`")? {
             return Ok(None);
         }
@@ -118,12 +118,12 @@ impl<'a> Scanner<'a> {
     }
 
     /// Whether the array that was entered last has another element; if not, it is left.
-    pub(super) fn element(&mut self) -> Result<bool, ScanError> {
+    pub(crate) fn element(&mut self) -> Result<bool, ScanError> {
         self.another(b']', "`,` or `]`")
     }
 
     /// Takes the whole value that comes next, whatever it holds.
-    pub(super) fn value(&mut self) -> Result<Part<'a>, ScanError> {
+    pub(crate) fn value(&mut self) -> Result<Part<'a>, ScanError> {
         let floor = self.open.len();
         let first = self.peek();
         let start = self.at;
@@ -156,7 +156,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Takes the value of a key that is none of `members`; strict rules refuse a key that some parser takes for one.
-    pub(super) fn other(
+    pub(crate) fn other(
         &mut self,
         key: &str,
         members: &[&'static str],
@@ -171,7 +171,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Nothing but white space may be left.
-    pub(super) fn end(&mut self) -> Result<(), ScanError> {
+    pub(crate) fn end(&mut self) -> Result<(), ScanError> {
         match self.peek() {
             None => Ok(()),
             Some(_) => Err(self.expected("the end of the document")),
@@ -179,17 +179,17 @@ impl<'a> Scanner<'a> {
     }
 
     /// Where the walk stands.
-    pub(super) fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.at
     }
 
     /// Where the key that was read last begins.
-    pub(super) fn last_key(&self) -> usize {
+    pub(crate) fn last_key(&self) -> usize {
         self.last_key
     }
 
     /// What lies between two positions.
-    pub(super) fn part(&self, range: Range<usize>) -> Part<'a> {
+    pub(crate) fn part(&self, range: Range<usize>) -> Part<'a> {
         Part::new(&self.text[range.clone()], range.start)
     }
 

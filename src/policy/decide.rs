@@ -117,6 +117,15 @@ pub fn decide_leg(snapshot: &Snapshot, purpose: Purpose, server: &str) -> Result
     })
 }
 
+/// Whether `subject` may use Tollgate's own server, which gives nobody more than the other servers did.
+pub fn may_use_builtin(snapshot: &Snapshot, subject: &Subject) -> bool {
+    acts(subject)
+        && match snapshot.access_mode {
+            AccessMode::Admins => snapshot.admins.include(subject),
+            AccessMode::Files | AccessMode::AllUsers => true,
+        }
+}
+
 /// Whether every caller that the policy knows gets the same from this server, so that answers may be shared.
 pub fn same_for_all(snapshot: &Snapshot, server: &Server) -> bool {
     let ours = |tenant| server.tenants.contains(tenant);
@@ -125,9 +134,13 @@ pub fn same_for_all(snapshot: &Snapshot, server: &Server) -> bool {
 }
 
 fn may_use(snapshot: &Snapshot, subject: &Subject, server: &Server) -> bool {
-    let acts = subject.scopes.call || (subject.scopes.act_for && subject.acting.is_some());
-    acts && server.tenants.contains(&subject.tenant)
+    acts(subject)
+        && server.tenants.contains(&subject.tenant)
         && access(snapshot, server).admits(snapshot, subject)
+}
+
+fn acts(subject: &Subject) -> bool {
+    subject.scopes.call || (subject.scopes.act_for && subject.acting.is_some())
 }
 
 fn access(snapshot: &Snapshot, server: &Server) -> Access {

@@ -12,11 +12,12 @@ use tracing_subscriber::{
 };
 
 /// The rooms whose level can be set.
-pub const ROOMS: [&str; 19] = [
+pub const ROOMS: [&str; 20] = [
     "address",
     "app",
     "approval",
     "audit",
+    "budget",
     "catalog",
     "cli",
     "config",

@@ -70,11 +70,34 @@ enum Payload {
         whole: Range<usize>,
         is_error: bool,
         kind: ResultKind,
+        meta: Option<Range<usize>>,
+        content: Option<Range<usize>>,
     },
     Error {
         whole: Range<usize>,
         code: Option<i64>,
     },
+}
+
+impl Payload {
+    fn of(envelope: &Envelope<'_>) -> Self {
+        match (&envelope.result, &envelope.error) {
+            (Some(result), _) => Self::Result {
+                whole: result.whole.range(),
+                is_error: result.is_error,
+                kind: ResultKind::of(result.result_type),
+                meta: result.meta.map(|meta| meta.range()),
+                content: result.content.map(|content| content.range()),
+            },
+            (None, error) => Self::Error {
+                whole: error
+                    .as_ref()
+                    .map(|error| error.whole.range())
+                    .unwrap_or_default(),
+                code: error.as_ref().and_then(|error| error.code),
+            },
+        }
+    }
 }
 
 /// What `resultType` says (MCP 2026-07-28, results); sessions know no such member.
@@ -132,20 +155,7 @@ impl Message {
         envelope: &Envelope<'_>,
         bytes: &Bytes,
     ) -> Result<Self, Error> {
-        let payload = match (&envelope.result, &envelope.error) {
-            (Some(result), _) => Payload::Result {
-                whole: result.whole.range(),
-                is_error: result.is_error,
-                kind: ResultKind::of(result.result_type),
-            },
-            (None, error) => Payload::Error {
-                whole: error
-                    .as_ref()
-                    .map(|error| error.whole.range())
-                    .unwrap_or_default(),
-                code: error.as_ref().and_then(|error| error.code),
-            },
-        };
+        let payload = Payload::of(envelope);
         // A server that could not read a request answers it with a null id, and that can only be an error.
         let ours = match envelope.id_text() {
             Some(text) => text == itoa::Buffer::new().format(id),
@@ -196,6 +206,27 @@ impl Message {
             Payload::Result { whole, .. } => std::str::from_utf8(&self.bytes[whole.clone()]).ok(),
             Payload::Error { .. } => None,
         }
+    }
+
+    /// Where the members `_meta` and `content` of the result stand, as far as it has them.
+    pub fn meta_and_content(&self) -> [Option<Range<usize>>; 2] {
+        match &self.payload {
+            Payload::Result { meta, content, .. } => [meta.clone(), content.clone()],
+            Payload::Error { .. } => [None, None],
+        }
+    }
+
+    /// The same with `text`, valid JSON, in place of the result or error; a copy of it.
+    pub fn replaced(&self, text: &str) -> Result<Self, Refusal> {
+        let (Payload::Result { whole, .. } | Payload::Error { whole, .. }) = &self.payload;
+        let bytes = Bytes::from(splice(&self.bytes, &[(whole.clone(), text.as_bytes())]));
+        let envelope = Envelope::upstream(&bytes)?;
+        Ok(Self {
+            status: self.status,
+            id: envelope.id.map(|id| id.part().range()),
+            payload: Payload::of(&envelope),
+            bytes: bytes.clone(),
+        })
     }
 
     /// The error, if it is one.

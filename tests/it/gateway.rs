@@ -1,6 +1,7 @@
 //! The gateway end to end: an agent on one socket, a tool server on another, and the whole product between them.
 
 mod ambiguous;
+mod arguments;
 mod bodies;
 mod bytes;
 mod connection;

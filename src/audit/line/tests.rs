@@ -51,6 +51,7 @@ fn full() -> Record {
     record.args_bytes = Some(17);
     record.args_keys = vec!["summary".into()];
     record.result_bytes = Some(0);
+    record.result_cut = Some(5);
     record.result_is_error = Some(false);
     record.took = Some(Duration::from_nanos(12_034_567));
     record.took_upstream = Some(Duration::from_micros(999));
@@ -69,7 +70,7 @@ fn a_full_record_has_every_field_in_its_place() {
             r#""conversation":"c1","turn":"t1","acting":"app","server":"jira","#,
             r#""method":"tools/call","tool":"create_issue","rules":["private_10"],"generation":3,"#,
             r#""target":{"host":"jira.corp.example","port":443,"addresses":["10.0.0.1","::1"],"pinned":true},"#,
-            r#""args":{"bytes":17,"keys":["summary"]},"result":{"bytes":0,"is_error":false},"#,
+            r#""args":{"bytes":17,"keys":["summary"]},"result":{"bytes":0,"cut":5,"is_error":false},"#,
             r#""ms":{"total":12.034,"upstream":0.999},"request_id":"00000000-0000-0000-0000-000000000002"}"#,
         )
     );

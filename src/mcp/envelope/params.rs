@@ -251,17 +251,30 @@ pub struct Outcome<'a> {
     pub result_type: Option<Part<'a>>,
     /// `protocolVersion` of an answer to `initialize`.
     pub protocol_version: Option<Part<'a>>,
+    /// `_meta`.
+    pub meta: Option<Part<'a>>,
+    /// `content` of a tool result.
+    pub content: Option<Part<'a>>,
 }
 
 impl<'a> Outcome<'a> {
     pub(super) fn scan(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
-        let (whole, [is_error, result_type, protocol_version]) =
-            members(scanner, ["isError", "resultType", "protocolVersion"])?;
+        let names = [
+            "content",
+            "isError",
+            "resultType",
+            "_meta",
+            "protocolVersion",
+        ];
+        let (whole, [content, is_error, result_type, meta, protocol_version]) =
+            members(scanner, names)?;
         Ok(Self {
             whole,
             is_error: is_error.is_some_and(|part| part.as_str() == "true"),
             result_type,
             protocol_version,
+            meta,
+            content,
         })
     }
 }

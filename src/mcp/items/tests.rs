@@ -26,11 +26,11 @@ fn items_meet_their_fates_and_the_rest_keeps_its_bytes() {
     assert_eq!(&LIST[page.items[2].definition.range()], r#"{"name":"c"}"#);
     let keep = Fate::<&str>::Keep;
     let kept = [keep.clone(), keep.clone(), keep.clone()];
-    assert_eq!(page.rewritten(&kept), None);
+    assert_eq!(page.rewritten(&kept, None), None);
     let none = [Fate::<&str>::Drop, Fate::Drop, Fate::Drop];
-    assert_eq!(page.rewritten(&none).as_deref(), Some("[]"));
+    assert_eq!(page.rewritten(&none, None).as_deref(), Some("[]"));
     let fates = [keep, Fate::Drop, Fate::Replace(r#"{"name":"C"}"#)];
-    let array = page.rewritten(&fates).expect("some changed");
+    let array = page.rewritten(&fates, None).expect("some changed");
     let whole = splice(LIST.as_bytes(), &[(page.range(), array.as_bytes())]);
     assert_eq!(
         String::from_utf8(whole).expect("text"),

@@ -1,0 +1,230 @@
+//! Texts of any shape (errors, notices, questions): their longest strings are cut until the whole is short enough.
+
+use std::ops::Range;
+
+use super::{hidden, written::boundary};
+
+/// Strings up to so many bytes are never cut.
+const SHORT: usize = 128;
+
+/// Bytes that stand in place of what is cut, at most.
+const SAID: usize = 64;
+
+/// Members whose strings mean something to programs: to cut them would change what is done.
+const WHOLE: [&str; 10] = [
+    "requestState",
+    "url",
+    "uri",
+    "method",
+    "mode",
+    "name",
+    "requestId",
+    "progressToken",
+    "resultType",
+    "jsonrpc",
+];
+
+/// Strings that come back as they were given, or nobody knows them: what is hidden in them stays.
+const GIVEN: [&str; 4] = [
+    "requestState",
+    "requestId",
+    "progressToken",
+    "io.modelcontextprotocol/subscriptionId",
+];
+
+/// No cutting of strings made a text short enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLong;
+
+/// `text`, valid JSON of any shape, in at most `max` bytes and with nothing hidden in it; `None` where it is so already.
+///
+/// # Errors
+///
+/// [`TooLong`].
+pub fn bounded(text: &str, max: usize) -> Result<Option<String>, TooLong> {
+    let short = text.len() <= max;
+    if short && hidden::find(text, 0).is_none() {
+        return Ok(None);
+    }
+    let cut = match short {
+        true => text.to_owned(),
+        false => bound(text, max).ok_or(TooLong)?,
+    };
+    let shown = clean(&cut, |part| hidden::reveal(part, max));
+    Ok(Some(match shown {
+        Some(shown) if shown.len() <= max => shown,
+        _ => clean(&cut, |part| Some(hidden::remove(part))).ok_or(TooLong)?,
+    }))
+}
+
+/// `text` cleaned but for what is [`GIVEN`].
+fn clean(text: &str, clean: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for found in values(text).filter(|found| GIVEN.contains(&found.key)) {
+        out.push_str(&clean(&text[at..found.inner.start])?);
+        out.push_str(&text[found.inner.clone()]);
+        at = found.inner.end;
+    }
+    out.push_str(&clean(&text[at..])?);
+    Some(out)
+}
+
+/// A string of a JSON text.
+pub(super) struct Found<'a> {
+    /// What stands between its quotes.
+    pub(super) inner: Range<usize>,
+    /// The key that was read last; its own where it is the value of one.
+    pub(super) key: &'a str,
+}
+
+/// The strings of `text`, valid JSON, that are no keys.
+pub(super) fn values(text: &str) -> impl Iterator<Item = Found<'_>> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    let mut key = "";
+    std::iter::from_fn(move || {
+        loop {
+            let start = at + memchr::memchr(b'"', bytes.get(at..)?)? + 1;
+            let end = string_end(bytes, start)?;
+            at = end + 1;
+            let space = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+            let after = at + bytes[at..].iter().take_while(space).count();
+            if bytes.get(after) != Some(&b':') {
+                let inner = start..end;
+                return Some(Found { inner, key });
+            }
+            key = &text[start..end];
+        }
+    })
+}
+
+/// Where the quote stands that ends the string of which `at` is inside.
+fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[at] == b'"' {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
+/// `text`, valid JSON, in at most `max` bytes: its longest strings are cut, and say so. `None` where that is not enough.
+fn bound(text: &str, max: usize) -> Option<String> {
+    let lengths: Vec<usize> = values(text)
+        .filter(|found| is_cut(found, SHORT))
+        .map(|found| found.inner.len())
+        .collect();
+    let total = |level: usize| {
+        let gone = lengths
+            .iter()
+            .map(|length| length.saturating_sub(level + SAID));
+        text.len() - gone.sum::<usize>()
+    };
+    if total(SHORT) > max {
+        return None;
+    }
+    let (mut fits, mut over) = (SHORT, max + 1);
+    while over - fits > 1 {
+        let middle = fits.midpoint(over);
+        if total(middle) <= max {
+            fits = middle;
+        } else {
+            over = middle;
+        }
+    }
+    Some(cut(text, fits))
+}
+
+fn is_cut(found: &Found<'_>, level: usize) -> bool {
+    found.inner.len() > level + SAID && !WHOLE.contains(&found.key)
+}
+
+fn cut(text: &str, level: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(level * 2));
+    let mut at = 0;
+    for found in values(text).filter(|found| is_cut(found, level)) {
+        let inner = &text[found.inner.clone()];
+        let kept = boundary(inner, level);
+        out.push_str(&text[at..found.inner.start + kept]);
+        out.push_str(&format!("… [cut {} bytes; incomplete]", inner.len() - kept));
+        at = found.inner.end;
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn the_longest_strings_are_cut() {
+        let text = json!({
+            "code": -32000, "message": "x".repeat(1000), "data": ["y".repeat(500), "short"], "url": "u".repeat(300)
+        });
+        let bounded = bound(&text.to_string(), 1200).expect("it fits");
+        assert!(bounded.len() <= 1200, "{}", bounded.len());
+        let read: Value = serde_json::from_str(&bounded).expect("JSON");
+        assert_eq!(read["code"], -32000);
+        assert_eq!(read["url"], "u".repeat(300));
+        assert_eq!(read["data"][1], "short");
+        let message = read["message"].as_str().expect("a string");
+        let (kept, said) = message.split_once('…').expect("a mark");
+        assert_eq!(
+            said,
+            format!(" [cut {} bytes; incomplete]", 1000 - kept.len())
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_cut_enough_is_not_cut() {
+        assert_eq!(
+            bound(&json!({ "url": "u".repeat(300) }).to_string(), 200),
+            None
+        );
+        assert_eq!(bound(&json!(vec![1; 300]).to_string(), 200), None);
+        assert_eq!(bound("{}", 200).as_deref(), Some("{}"));
+    }
+
+    #[test]
+    fn what_is_given_back_stays_as_it_is() {
+        let text = |sign: &str, state: &str| {
+            format!(
+                r#"{{"requestState":"{state}","message":"a{sign}b","progressToken":"{state}"}}"#
+            )
+        };
+        let hidden = text("\u{200b}", r"\u200b");
+        let shown = text(r"\\u{200B}", r"\u200b");
+        assert_eq!(bounded(&hidden, 200), Ok(Some(shown)));
+        assert_eq!(
+            bounded(&hidden, hidden.len()),
+            Ok(Some(text("", r"\u200b")))
+        );
+        assert_eq!(bounded(&text("x", "y"), 200), Ok(None));
+        assert_eq!(bounded(&text("x", &"y".repeat(300)), 200), Err(TooLong));
+    }
+
+    #[test]
+    fn keys_are_no_values() {
+        let found: Vec<_> = values(r#"{"a" : "1\"","b":["2",{"c":3}], "d":"4"}"#)
+            .map(|found| found.key)
+            .collect();
+        assert_eq!(found, ["a", "b", "d"]);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_cut_is_json_and_fits(texts in proptest::collection::vec(r#"[a\\"é😀\n]{0,400}"#, 0..5), max in 300usize..2000) {
+            let text = json!({ "message": texts }).to_string();
+            if let Some(bounded) = bound(&text, max) {
+                prop_assert!(bounded.len() <= max.max(text.len().min(max)));
+                serde_json::from_str::<Value>(&bounded).expect("JSON");
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What the results of each turn have come to.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::subject::Subject;
+
+/// Results without a turn share one budget for so long.
+const WINDOW: Duration = Duration::from_secs(60);
+/// A turn that nothing was heard of for so long is over.
+const LIFE: Duration = Duration::from_secs(30 * 60);
+/// Turns that are counted at once: so many new ones make all that were silent since go.
+const GENERATION: usize = 32_768;
+
+/// The turns of all callers. Bounded: of those that are silent, the oldest are forgotten.
+#[derive(Debug, Default)]
+pub struct Turns {
+    /// Both make a key of 128 bits, which nobody outside can aim at.
+    hashers: [RandomState; 2],
+    counted: Mutex<Counted>,
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    young: HashMap<[u64; 2], Spent>,
+    old: HashMap<[u64; 2], Spent>,
+    since: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Spent {
+    bytes: usize,
+    begun: Instant,
+}
+
+impl Turns {
+    /// Counts a result of so many bytes. False where the turn had come to `budget` before: the result is one too many, and
+    /// does not count.
+    pub fn spend(&self, subject: &Subject, bytes: usize, budget: usize) -> bool {
+        self.count(subject, bytes, Some(budget))
+    }
+
+    /// Counts so many bytes whatever they come to. False where the turn had come to `budget` before.
+    pub fn add(&self, subject: &Subject, bytes: usize, budget: usize) -> bool {
+        let within = self.count(subject, bytes, Some(budget));
+        within || !self.count(subject, bytes, None)
+    }
+
+    fn count(&self, subject: &Subject, bytes: usize, budget: Option<usize>) -> bool {
+        let key = self.key(subject);
+        let now = Instant::now();
+        let mut counted = self.lock();
+        let fresh = Spent {
+            bytes: 0,
+            begun: now,
+        };
+        counted.turn_over(now);
+        let old = counted.old.remove(&key);
+        let spent = counted
+            .young
+            .entry(key)
+            .or_insert_with(|| old.unwrap_or(fresh));
+        if subject.turn.is_none() && now - spent.begun >= WINDOW {
+            *spent = fresh;
+        }
+        if budget.is_some_and(|budget| spent.bytes >= budget) {
+            return false;
+        }
+        spent.bytes = spent.bytes.saturating_add(bytes);
+        true
+    }
+
+    fn key(&self, subject: &Subject) -> [u64; 2] {
+        let Subject {
+            tenant,
+            agent,
+            user,
+            conversation,
+            turn,
+            ..
+        } = subject;
+        let named = (tenant, agent, user, conversation, turn);
+        [0, 1].map(|half: usize| self.hashers[half].hash_one(named))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counted {
+    /// Forgets who was not heard of since the last time, if there are too many, or it is long ago.
+    fn turn_over(&mut self, now: Instant) {
+        let since = *self.since.get_or_insert(now);
+        if self.young.len() >= GENERATION || now - since >= LIFE {
+            self.old = std::mem::take(&mut self.young);
+            self.since = Some(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::tests::subject;
+
+    fn turn(name: &str) -> Subject {
+        Subject {
+            conversation: Some("c".into()),
+            turn: Some(name.into()),
+            ..subject("ann")
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_is_over_when_another_begins() {
+        let turns = Turns::default();
+        assert!(turns.spend(&turn("1"), 60, 100));
+        assert!(turns.spend(&turn("1"), 60, 100));
+        assert!(!turns.spend(&turn("1"), 1, 100));
+        tokio::time::advance(WINDOW * 2).await;
+        assert!(!turns.spend(&turn("1"), 1, 100));
+        assert!(turns.spend(&turn("2"), 1, 100));
+        let bob = Subject {
+            user: "bob".into(),
+            ..turn("1")
+        };
+        assert!(turns.spend(&bob, 1, 100));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_turns_a_minute_is_one() {
+        let turns = Turns::default();
+        let ann = subject("ann");
+        assert!(turns.spend(&ann, 100, 100));
+        tokio::time::advance(WINDOW - Duration::from_secs(1)).await;
+        assert!(!turns.spend(&ann, 1, 100));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(turns.spend(&ann, 1, 100));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reading_on_counts_and_goes_on() {
+        let turns = Turns::default();
+        assert!(turns.add(&turn("1"), 100, 100));
+        assert!(!turns.add(&turn("1"), 100, 100));
+        assert!(!turns.spend(&turn("1"), 1, 200));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn turns_that_are_heard_of_are_not_forgotten() {
+        let turns = Turns::default();
+        assert!(turns.spend(&turn("mine"), 100, 100));
+        for round in 0..3 {
+            for other in 0..GENERATION {
+                turns.spend(&turn(&format!("{round}.{other}")), 1, 100);
+            }
+            assert!(!turns.spend(&turn("mine"), 1, 100));
+        }
+        let counted = turns.lock();
+        assert!(counted.young.len() + counted.old.len() <= 2 * GENERATION);
+    }
+}

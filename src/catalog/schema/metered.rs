@@ -1,0 +1,350 @@
+//! Arguments as a validator sees them: every look costs steps, and a validation that takes too many, or goes too deep, is
+//! given up.
+//!
+//! A few lines of schema can ask for more work than any machine will ever do: alternatives within alternatives, applied at
+//! each level of a tree. The validator cannot be told to stop, so what it looks at stops it: the look that is one too many
+//! unwinds, as far as [`run`]. No lock is held and nothing half done is kept while it looks.
+
+use std::{
+    borrow::Cow,
+    cell::Cell,
+    ops::ControlFlow,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+};
+
+use jsonschema::{
+    JsonType,
+    json::{Array, Json, Node, NodeIdentity, Object, cmp, unique},
+};
+use serde_json::{Map, Number, Value};
+
+/// The stack that one validation may take, in bytes; threads have at least 2 MiB.
+const STACK: usize = 768 * 1024;
+/// A string is looked at in pieces of so many bytes, of which each takes a step.
+const PIECE: usize = 64;
+/// What is copied takes a step for so many bytes.
+const COPIED: usize = 8;
+/// Strings up to this long are given to errors as they are.
+const SHOWN: usize = 256;
+
+/// Why a validation was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Stopped {
+    /// All steps are spent.
+    #[error("checking these arguments takes too many steps")]
+    Steps,
+    /// The stack is as deep as it may get.
+    #[error("checking these arguments goes too deep")]
+    Depth,
+    /// The validator panicked.
+    #[error("checking these arguments failed")]
+    Panic,
+}
+
+/// What a validation may do at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowance {
+    /// Looks at values.
+    pub(super) steps: u32,
+    /// What each look at a string takes beside, where patterns are matched by an engine that goes back.
+    pub(super) backtracking: Option<u32>,
+    /// The size of the values, in bytes.
+    pub(super) bytes: usize,
+}
+
+/// What a validation may still do.
+#[derive(Debug)]
+struct Meter {
+    left: Cell<u32>,
+    string: usize,
+    floor: usize,
+    /// An engine that gave up a match finds the string in the whole again; its address, and what it takes to give it out.
+    whole: Option<(usize, usize)>,
+}
+
+/// Has `work` look at `values` for as long as it may.
+pub(super) fn run<T>(
+    values: &Value,
+    allowance: Allowance,
+    work: impl FnOnce(Look<'_>) -> T,
+) -> Result<T, Stopped> {
+    let address = std::ptr::from_ref(values).addr();
+    let meter = Meter {
+        left: Cell::new(allowance.steps),
+        string: allowance.backtracking.unwrap_or(0) as usize,
+        floor: stack_address().saturating_sub(STACK),
+        whole: allowance
+            .backtracking
+            .map(|_| (address, allowance.bytes / COPIED)),
+    };
+    let look = Look {
+        value: values,
+        meter: Some(&meter),
+    };
+    catch_unwind(AssertUnwindSafe(|| work(look))).map_err(|payload| {
+        payload
+            .downcast()
+            .map_or(Stopped::Panic, |stopped| *stopped)
+    })
+}
+
+impl Meter {
+    fn spend(&self, steps: usize) {
+        let steps = u32::try_from(steps).unwrap_or(u32::MAX);
+        match self.left.get().checked_sub(steps) {
+            Some(left) => self.left.set(left),
+            None => resume_unwind(Box::new(Stopped::Steps)),
+        }
+        if stack_address() < self.floor {
+            resume_unwind(Box::new(Stopped::Depth));
+        }
+    }
+}
+
+/// Roughly where the stack ends now; stacks grow downwards.
+#[inline(always)]
+fn stack_address() -> usize {
+    let here = 0u8;
+    std::hint::black_box(std::ptr::from_ref(&here)).addr()
+}
+
+/// The representation of metered values.
+#[derive(Debug)]
+pub(super) struct Metered;
+
+/// One look at a value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look<'a> {
+    value: &'a Value,
+    meter: Option<&'a Meter>,
+}
+
+impl<'a> Look<'a> {
+    fn at(self, value: &'a Value) -> Self {
+        Self { value, ..self }
+    }
+
+    fn spend(self, steps: usize) {
+        if let Some(meter) = self.meter {
+            meter.spend(steps);
+        }
+    }
+
+    fn spend_string(self, bytes: usize) {
+        if let Some(meter) = self.meter {
+            meter.spend(bytes / PIECE + 1 + meter.string);
+        }
+    }
+}
+
+impl Json for Metered {
+    type Node<'a> = Look<'a>;
+    type PreparedKey = String;
+    type StringBuffer = Value;
+
+    const KEYS_PER_LOOKUP: usize = 2;
+    const ACYCLIC: bool = true;
+
+    fn prepare_key(key: &str) -> String {
+        key.to_owned()
+    }
+
+    /// Names that come without their object are not metered; [`Members`] hands its own on.
+    fn with_string_node<T>(buffer: &mut Value, string: &str, f: impl FnOnce(Look<'_>) -> T) -> T {
+        *buffer = Value::String(string.to_owned());
+        f(Look {
+            value: buffer,
+            meter: None,
+        })
+    }
+}
+
+impl<'a> Node<'a, Metered> for Look<'a> {
+    type Object = Members<'a>;
+    type Array = Elements<'a>;
+    type Number = &'a Number;
+
+    fn as_object(&self) -> Option<Members<'a>> {
+        self.spend(1);
+        let members = self.value.as_object()?;
+        Some(Members {
+            members,
+            look: *self,
+        })
+    }
+
+    fn as_array(&self) -> Option<Elements<'a>> {
+        self.spend(1);
+        let elements = self.value.as_array()?;
+        Some(Elements {
+            elements,
+            look: *self,
+        })
+    }
+
+    fn as_string(&self) -> Option<Cow<'a, str>> {
+        let text = self.value.as_str();
+        self.spend_string(text.map_or(0, str::len));
+        text.map(Cow::Borrowed)
+    }
+
+    fn as_number(&self) -> Option<&'a Number> {
+        self.spend(1);
+        self.value.as_number()
+    }
+
+    fn as_boolean(&self) -> Option<bool> {
+        self.spend(1);
+        self.value.as_bool()
+    }
+
+    fn is_null(&self) -> bool {
+        self.spend(1);
+        self.value.is_null()
+    }
+
+    fn json_type(&self) -> JsonType {
+        self.spend(1);
+        match self.value {
+            Value::Null => JsonType::Null,
+            Value::Bool(_) => JsonType::Boolean,
+            Value::Number(_) => JsonType::Number,
+            Value::String(_) => JsonType::String,
+            Value::Array(_) => JsonType::Array,
+            Value::Object(_) => JsonType::Object,
+        }
+    }
+
+    fn equals_value(&self, expected: &Value) -> bool {
+        self.spend(1);
+        cmp::equal(self.value, expected)
+    }
+
+    /// For errors, which are many and copy it: containers and long strings are left out.
+    fn to_value(&self) -> Cow<'a, Value> {
+        self.spend(1);
+        let whole = self.meter.and_then(|meter| meter.whole);
+        if let Some((address, steps)) = whole
+            && address == std::ptr::from_ref(self.value).addr()
+        {
+            self.spend(steps);
+            return Cow::Borrowed(self.value);
+        }
+        match self.value {
+            Value::Array(_) | Value::Object(_) => Cow::Owned(Value::Null),
+            Value::String(text) if text.len() > SHOWN => Cow::Owned(Value::Null),
+            value => Cow::Borrowed(value),
+        }
+    }
+
+    fn identity(&self) -> Option<NodeIdentity> {
+        self.spend(1);
+        Some(NodeIdentity::new(std::ptr::from_ref(self.value).addr()))
+    }
+}
+
+/// The members of an object.
+#[derive(Debug)]
+pub(super) struct Members<'a> {
+    members: &'a Map<String, Value>,
+    look: Look<'a>,
+}
+
+impl<'a> Object<'a, Metered> for Members<'a> {
+    type Node = Look<'a>;
+    type MemberName = &'a str;
+    type MembersIter = MembersIter<'a>;
+
+    fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    fn get(&self, key: &String) -> Option<Look<'a>> {
+        self.look.spend(1);
+        self.members.get(key).map(|value| self.look.at(value))
+    }
+
+    fn members(&self) -> MembersIter<'a> {
+        MembersIter {
+            members: self.members.iter(),
+            look: self.look,
+        }
+    }
+
+    fn try_for_each_name_node<B>(
+        &self,
+        buffer: &mut Value,
+        mut f: impl FnMut(Look<'_>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        for name in self.members.keys() {
+            *buffer = Value::String(name.clone());
+            f(Look {
+                value: buffer,
+                meter: self.look.meter,
+            })?;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Goes over the members of an object. Their names are matched against patterns: each is a look at a string.
+#[derive(Debug)]
+pub(super) struct MembersIter<'a> {
+    members: serde_json::map::Iter<'a>,
+    look: Look<'a>,
+}
+
+impl<'a> Iterator for MembersIter<'a> {
+    type Item = (&'a str, Look<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (name, value) = self.members.next()?;
+        self.look.spend_string(name.len());
+        Some((name, self.look.at(value)))
+    }
+}
+
+/// The elements of an array.
+#[derive(Debug)]
+pub(super) struct Elements<'a> {
+    elements: &'a [Value],
+    look: Look<'a>,
+}
+
+impl<'a> Array<'a, Metered> for Elements<'a> {
+    type Node = Look<'a>;
+    type ElementsIter = ElementsIter<'a>;
+
+    fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    fn elements(&self) -> ElementsIter<'a> {
+        ElementsIter {
+            elements: self.elements.iter(),
+            look: self.look,
+        }
+    }
+
+    fn is_unique(&self) -> bool {
+        self.look.spend(self.elements.len());
+        unique::is_unique(self.elements)
+    }
+}
+
+/// Goes over the elements of an array.
+#[derive(Debug)]
+pub(super) struct ElementsIter<'a> {
+    elements: std::slice::Iter<'a, Value>,
+    look: Look<'a>,
+}
+
+impl<'a> Iterator for ElementsIter<'a> {
+    type Item = Look<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let value = self.elements.next()?;
+        self.look.spend(1);
+        Some(self.look.at(value))
+    }
+}
