@@ -9,6 +9,7 @@ mod era;
 mod error;
 mod event;
 mod get;
+mod message;
 mod resume;
 mod session;
 mod stream;
@@ -22,11 +23,12 @@ use std::sync::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
-pub use answer::{Answer, Edit, Message, ResultKind};
+pub use answer::Answer;
 pub use breaker::{Breakers, Leave, OpenCircuit};
 pub use era::Eras;
 pub use error::Error;
 pub use event::{Asking, Event, Item, Mark};
+pub use message::{Edit, Message, ResultKind};
 use resume::Way;
 pub use session::{Hello, Session};
 pub use stream::Messages;

@@ -69,8 +69,15 @@ impl Walk<'_, '_> {
         };
         self.received(&shown)?;
         self.verdict(
-            names == ["get_time", "get_weather", "count_slowly", "send_message"],
-            "the tools came through Tollgate, each as the server wrote it",
+            names
+                == [
+                    "get_time",
+                    "get_weather",
+                    "count_slowly",
+                    "send_message",
+                    "tollgate__read_result",
+                ],
+            "the tools came through Tollgate, each as the server wrote it; the last is Tollgate's own",
         )
     }
 

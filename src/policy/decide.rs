@@ -94,15 +94,6 @@ pub fn decide(snapshot: &Snapshot, subject: &Subject, server: &str) -> Result<Pe
     })
 }
 
-/// Whether `subject` may use Tollgate's own server, which gives nobody more than the other servers did.
-pub fn may_use_builtin(snapshot: &Snapshot, subject: &Subject) -> bool {
-    acts(subject)
-        && match snapshot.access_mode {
-            AccessMode::Admins => snapshot.admins.include(subject),
-            AccessMode::Files | AccessMode::AllUsers => true,
-        }
-}
-
 /// Decides whether Tollgate itself may ask the server of this name, for `purpose`. Its connections are nobody's: no
 /// tenant and no user has an empty name.
 ///
@@ -124,6 +115,15 @@ pub fn decide_leg(snapshot: &Snapshot, purpose: Purpose, server: &str) -> Result
         generation: snapshot.generation,
         addresses: snapshot.addresses.clone(),
     })
+}
+
+/// Whether `subject` may use Tollgate's own server, which gives nobody more than the other servers did.
+pub fn may_use_builtin(snapshot: &Snapshot, subject: &Subject) -> bool {
+    acts(subject)
+        && match snapshot.access_mode {
+            AccessMode::Admins => snapshot.admins.include(subject),
+            AccessMode::Files | AccessMode::AllUsers => true,
+        }
 }
 
 /// Whether every caller that the policy knows gets the same from this server, so that answers may be shared.

@@ -148,3 +148,17 @@ fn a_permit_carries_what_decided() {
     }
     assert!(permit.hidden("get_secret") && !permit.hidden("send") && !permit.hidden("unknown"));
 }
+
+#[test]
+fn without_a_caller_catalogues_are_read_and_nothing_is_called() {
+    let snapshot = snapshot(Some("admins"));
+    let permit = decide_leg(&snapshot, Purpose::Catalogue, "closed").expect("registered");
+    assert_eq!(permit.generation(), 7);
+    assert_eq!(permit.leg(), Leg::Server("closed".into()));
+    assert_eq!((&*permit.owner().tenant, &*permit.owner().user), ("", ""));
+    for tool in ["get_issue", "get_loud", "send"] {
+        assert_eq!(permit.unasked(tool, true), None, "{tool}");
+    }
+    let refusal = decide_leg(&snapshot, Purpose::Catalogue, "none").expect_err("refused");
+    assert_eq!(refusal.code, Code::ServerUnknown);
+}

@@ -61,7 +61,11 @@ async fn large_arguments_and_results_go_through() {
                 format!(r#""name":"get_fault","arguments":{{"as":"{form}","text":"{text}"}}"#);
             let reply = gate.send(agent.request("1", "tools/call", &params)).await;
             let said = &reply.json()["result"]["content"][0]["text"];
-            assert_eq!(said.as_str().unwrap().len(), 3 << 20);
+            // The server may send as much, and the caller gets what one result may be.
+            assert!(said.as_str().unwrap().starts_with("yyyy"), "{said}");
+            assert!(reply.body.len() <= 64 << 10, "{}", reply.body.len());
+            let cut = &reply.json()["result"]["_meta"]["io.tollgate/cut"];
+            assert!(cut["bytes"].as_u64() > Some(3 << 20), "{cut}");
             let seen = tools.of("tools/call").pop().unwrap();
             assert_eq!(seen.json["params"]["arguments"]["text"], text);
         }
@@ -118,6 +122,7 @@ async fn a_server_is_not_read_faster_than_its_client_reads() {
         let large = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","pad":"{pad}"}}"#
         );
+        // Each is cut to what one message may be.
         move |seen: &Seen| {
             (seen.method() == "GET").then(|| {
                 let mut steps = vec![say::stream()];
@@ -139,7 +144,7 @@ async fn a_server_is_not_read_faster_than_its_client_reads() {
         "everything was taken from the server already"
     );
     for _ in 1..EVENTS {
-        assert_eq!(stream.event().await.unwrap().len(), 70 + (1 << 20));
+        assert!(stream.event().await.unwrap().len() <= 64 << 10);
     }
     all.wait().await;
     assert_eq!(stream.event().await, None);

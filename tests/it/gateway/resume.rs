@@ -59,8 +59,7 @@ fn answer(call: u64) -> String {
 }
 
 /// The answer as the client sees it.
-const DONE: &str =
-    r#"{"jsonrpc":"2.0","id":"a","result":{"content":[{"type":"text","text":"done"}]}}"#;
+const TOLD: &str = r#"{"jsonrpc":"2.0","id":"a","result":{"content":[{"type":"text","text":"done"}],"_meta":{"io.tollgate/untrusted":{"server":"s"}}}}"#;
 
 /// The id under which the server knows its last call.
 fn call_id(tools: &Tools) -> u64 {

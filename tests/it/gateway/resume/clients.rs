@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{before, stop},
-    DONE, PRIME, PROGRESS, answer, call_id, finishing, named, places, rest_of, server,
+    PRIME, PROGRESS, TOLD, answer, call_id, finishing, named, places, rest_of, server,
 };
 use crate::support::{
     agent::Agent,

@@ -1,0 +1,307 @@
+//! A response to a request: a result or an error, its JSON text kept as the server wrote it.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use http::StatusCode;
+
+use super::Error;
+use crate::{
+    egress::Body,
+    mcp::{
+        Envelope, Kind,
+        envelope::splice,
+        items::{List, Page},
+        scan::Part,
+    },
+    policy::Permit,
+    refusal::Refusal,
+};
+
+/// A response to the request that was asked.
+#[derive(Clone)]
+pub struct Message {
+    /// The HTTP status that it came with; 200 in a stream.
+    pub status: StatusCode,
+    /// The JSON text.
+    bytes: Bytes,
+    id: Option<Range<usize>>,
+    payload: Payload,
+}
+
+/// A part of a message that is replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The bytes that go.
+    pub place: Range<usize>,
+    /// The JSON text that comes.
+    pub text: String,
+}
+
+#[derive(Clone)]
+enum Payload {
+    Result {
+        whole: Range<usize>,
+        is_error: bool,
+        kind: ResultKind,
+        meta: Option<Range<usize>>,
+        content: Option<Range<usize>>,
+    },
+    Error {
+        whole: Range<usize>,
+        code: Option<i64>,
+    },
+}
+
+impl Payload {
+    fn of(envelope: &Envelope<'_>) -> Self {
+        match (&envelope.result, &envelope.error) {
+            (Some(result), _) => Self::Result {
+                whole: result.whole.range(),
+                is_error: result.is_error,
+                kind: ResultKind::of(result.result_type),
+                meta: result.meta.map(|meta| meta.range()),
+                content: result.content.map(|content| content.range()),
+            },
+            (None, error) => Self::Error {
+                whole: error
+                    .as_ref()
+                    .map(|error| error.whole.range())
+                    .unwrap_or_default(),
+                code: error.as_ref().and_then(|error| error.code),
+            },
+        }
+    }
+}
+
+/// What `resultType` says (MCP 2026-07-28, results); sessions know no such member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultKind {
+    /// Nothing: an older server's result.
+    Untold,
+    /// `complete`.
+    Complete,
+    /// `input_required`: the server asks, and the request is to be repeated with the answers.
+    InputRequired,
+    /// Something that was not agreed on.
+    Other,
+}
+
+impl ResultKind {
+    fn of(part: Option<Part<'_>>) -> Self {
+        let Some(part) = part else {
+            return Self::Untold;
+        };
+        match part.string().as_deref() {
+            Some("complete") => Self::Complete,
+            Some("input_required") => Self::InputRequired,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Message {
+    /// Reads a response to the request `id`.
+    pub(super) fn read(
+        permit: &Permit,
+        id: u64,
+        status: StatusCode,
+        bytes: Bytes,
+    ) -> Result<Self, Error> {
+        let malformed = |reason: String| Error::Malformed {
+            server: permit.server().name.clone(),
+            reason,
+        };
+        let envelope = Envelope::upstream(&bytes)
+            .map_err(|refusal| malformed(refusal.detail.unwrap_or(refusal.public)))?;
+        if envelope.kind != Kind::Response {
+            return Err(malformed(
+                "a request where the answer was expected".to_owned(),
+            ));
+        }
+        Self::from_envelope(permit, id, status, &envelope, &bytes)
+    }
+
+    pub(super) fn from_envelope(
+        permit: &Permit,
+        id: u64,
+        status: StatusCode,
+        envelope: &Envelope<'_>,
+        bytes: &Bytes,
+    ) -> Result<Self, Error> {
+        let payload = Payload::of(envelope);
+        // A server that could not read a request answers it with a null id, and that can only be an error.
+        let ours = match envelope.id_text() {
+            Some(text) => text == itoa::Buffer::new().format(id),
+            None => matches!(payload, Payload::Error { .. }),
+        };
+        if !ours {
+            return Err(Error::WrongId {
+                server: permit.server().name.clone(),
+            });
+        }
+        Ok(Self {
+            status,
+            id: envelope.id.map(|id| id.part().range()),
+            bytes: bytes.clone(),
+            payload,
+        })
+    }
+
+    /// The same, counted as long as it lives: it outlives the stream that it came on.
+    pub(super) fn taken_from(mut self, body: &mut Body) -> Self {
+        self.bytes = body.attach(self.bytes, 0);
+        self
+    }
+
+    /// The JSON text under the caller's id and with parts of it replaced, in pieces that follow one another. Nothing is
+    /// copied where nothing is replaced. The places are those of [`Message::part_of_result`] and [`Message::page`].
+    pub fn pieces(&self, id: &Bytes, edits: &[Edit]) -> [Bytes; 3] {
+        if edits.is_empty() {
+            return self.with_id(id);
+        }
+        [self.edited(id, edits), Bytes::new(), Bytes::new()]
+    }
+
+    fn with_id(&self, id: &Bytes) -> [Bytes; 3] {
+        match &self.id {
+            Some(place) => [
+                self.bytes.slice(..place.start),
+                id.clone(),
+                self.bytes.slice(place.end..),
+            ],
+            None => self.with_null_id_replaced(id),
+        }
+    }
+
+    /// The result, if it is one.
+    pub fn result(&self) -> Option<&str> {
+        match &self.payload {
+            Payload::Result { whole, .. } => std::str::from_utf8(&self.bytes[whole.clone()]).ok(),
+            Payload::Error { .. } => None,
+        }
+    }
+
+    /// Where the members `_meta` and `content` of the result stand, as far as it has them.
+    pub fn meta_and_content(&self) -> [Option<Range<usize>>; 2] {
+        match &self.payload {
+            Payload::Result { meta, content, .. } => [meta.clone(), content.clone()],
+            Payload::Error { .. } => [None, None],
+        }
+    }
+
+    /// The same with `text`, valid JSON, in place of the result or error; a copy of it.
+    pub fn replaced(&self, text: &str) -> Result<Self, Refusal> {
+        let (Payload::Result { whole, .. } | Payload::Error { whole, .. }) = &self.payload;
+        let bytes = Bytes::from(splice(&self.bytes, &[(whole.clone(), text.as_bytes())]));
+        let envelope = Envelope::upstream(&bytes)?;
+        Ok(Self {
+            status: self.status,
+            id: envelope.id.map(|id| id.part().range()),
+            payload: Payload::of(&envelope),
+            bytes: bytes.clone(),
+        })
+    }
+
+    /// The error, if it is one.
+    pub fn error(&self) -> Option<&str> {
+        match &self.payload {
+            Payload::Error { whole, .. } => std::str::from_utf8(&self.bytes[whole.clone()]).ok(),
+            Payload::Result { .. } => None,
+        }
+    }
+
+    /// What kind of result it is; `None` for an error.
+    pub fn result_kind(&self) -> Option<ResultKind> {
+        match self.payload {
+            Payload::Result { kind, .. } => Some(kind),
+            Payload::Error { .. } => None,
+        }
+    }
+
+    /// An edit that puts `members`, JSON text without braces, in front of those of the result; `None` where that is no
+    /// object.
+    pub fn insertion(&self, members: &str) -> Option<Edit> {
+        let result = self.result()?;
+        let inner = result.strip_prefix('{')?;
+        let is_empty = inner.trim_start_matches([' ', '\t', '\n', '\r']) == "}";
+        let place = self.part_of_result(inner)?.start;
+        Some(Edit {
+            place: place..place,
+            text: format!("{members}{}", if is_empty { "" } else { "," }),
+        })
+    }
+
+    fn edited(&self, id: &Bytes, edits: &[Edit]) -> Bytes {
+        let own = self.id.clone().map(|place| (place, &id[..]));
+        let edits = edits
+            .iter()
+            .map(|edit| (edit.place.clone(), edit.text.as_bytes()));
+        let mut all: Vec<_> = own.into_iter().chain(edits).collect();
+        all.sort_by_key(|(place, _)| place.start);
+        Bytes::from_owner(Edited {
+            text: splice(&self.bytes, &all),
+            _counted: self.bytes.clone(),
+        })
+    }
+
+    /// Where a part that was borrowed from [`Message::result`] stands in the whole text.
+    pub fn part_of_result(&self, part: &str) -> Option<Range<usize>> {
+        let start = (part.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize)?;
+        let place = start..start.checked_add(part.len())?;
+        (place.end <= self.bytes.len()).then_some(place)
+    }
+
+    /// The page in an answer that is one of `list`, of at most `max` items; `None` for an error.
+    pub fn page(&self, list: List, max: usize) -> Result<Option<Page<'_>>, Refusal> {
+        let result = Envelope::upstream(&self.bytes)?.result;
+        result
+            .map(|result| Page::read(result.whole, list, max))
+            .transpose()
+    }
+
+    /// The number of a JSON-RPC error; `None` for a result.
+    pub fn error_code(&self) -> Option<i64> {
+        match self.payload {
+            Payload::Error { code, .. } => Some(code.unwrap_or_default()),
+            Payload::Result { .. } => None,
+        }
+    }
+
+    /// Whether the answer says that the request failed: a JSON-RPC error, or a tool result with `isError`.
+    pub fn is_error(&self) -> bool {
+        match self.payload {
+            Payload::Error { .. } => true,
+            Payload::Result { is_error, .. } => is_error,
+        }
+    }
+
+    /// Bytes of JSON text.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn with_null_id_replaced(&self, id: &Bytes) -> [Bytes; 3] {
+        let error = match &self.payload {
+            Payload::Error { whole, .. } => self.bytes.slice(whole.clone()),
+            Payload::Result { .. } => Bytes::from_static(b"null"),
+        };
+        let mut head = Vec::with_capacity(32 + id.len());
+        head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        head.extend_from_slice(id);
+        head.extend_from_slice(br#","error":"#);
+        [head.into(), error, Bytes::from_static(b"}")]
+    }
+}
+
+/// A text that counts as long as the one it was made of.
+struct Edited {
+    text: Vec<u8>,
+    _counted: Bytes,
+}
+
+impl AsRef<[u8]> for Edited {
+    fn as_ref(&self) -> &[u8] {
+        &self.text
+    }
+}
