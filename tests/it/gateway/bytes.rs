@@ -71,7 +71,7 @@ async fn requests_keep_every_byte_but_id_capabilities_and_own_keys() {
     let reply = gate.send(legacy.post(&body)).await;
     assert_eq!(
         reply.body,
-        r#"{"jsonrpc":"2.0","id":-7,"result":{"content":[{"type":"text","text":"ok get_weather"}]}}"#
+        r#"{"jsonrpc":"2.0","id":-7,"result":{"content":[{"type":"text","text":"ok get_weather"}],"_meta":{"io.tollgate/untrusted":{"server":"s"}}}}"#
     );
     let seen = tools.of("tools/call").remove(1);
     assert_eq!(seen.text, body.replace("-7", &seen.json["id"].to_string()));
