@@ -24,7 +24,7 @@ const LONGEST_SOCKET_PATH: usize = 107;
 /// What a size in bytes may be.
 const SIZES: RangeInclusive<u64> = 1024..=64 << 20;
 /// Bytes that the results of a turn may have.
-const TURNS: RangeInclusive<u64> = 64 << 10..=64 << 20;
+const TURNS: RangeInclusive<u64> = 64 << 10..=1 << 40;
 
 pub(super) fn listen(table: &Table<'_>) -> Listen {
     let defaults = Listen::default();

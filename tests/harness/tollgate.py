@@ -29,27 +29,30 @@ class Started(typing.NamedTuple):
 
 
 @contextlib.contextmanager
-def tollgate(servers, keys=(), prefix=(), relay=(), effects=(), concurrency=None):
+def tollgate(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", settings="", builtin=True):
     """Runs `tollgate serve` in front of `servers`, a dict of name and port on 127.0.0.1.
 
     Callers are one local user, or an agent for each of `keys` (`tg_…`). `prefix` goes before the command.
     `relay` names what the servers may ask of their clients, as a server's file does under `[relay]`; `effects` are
-    tools that do not only read; `concurrency` is how many calls a server takes at once. Gives `url(name)`, where
-    clients find the server, and the process.
+    tools that do not only read; `bounds` are lines of the servers' `[limits]` and `settings` more tables of
+    tollgate.toml; `builtin` is whether Tollgate's own tools stand beside the servers'. Gives `url(name)`, where clients
+    find the server, and the process.
     """
-    with starting(servers, keys, prefix, relay, effects, concurrency) as started:
+    with starting(servers, keys, prefix, relay, effects, bounds, settings, builtin) as started:
         ready = f"http://127.0.0.1:{started.ops}/readyz"
         wait_until(lambda: answers_200(ready), started.process, started.log)
         yield started.url, started.process
 
 
 @contextlib.contextmanager
-def starting(servers, keys=(), prefix=(), relay=(), effects=(), concurrency=None):
+def starting(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", settings="", builtin=True):
     """As `tollgate`, without waiting until it is ready; gives what was Started."""
     with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
         home = pathlib.Path(folder)
         agents, ops = free_port(), free_port()
-        policy = write_policy(home, servers, keys, server_tables(relay, effects, concurrency), agents, ops)
+        server = "" if builtin else "builtin = false\n"
+        server += server_tables(relay, effects, bounds)
+        policy = write_policy(home, servers, keys, server, settings, agents, ops)
         log = home / "tollgate.log"
         command = [*prefix, PROGRAM, "serve", "--policy", policy]
         environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
@@ -58,15 +61,15 @@ def starting(servers, keys=(), prefix=(), relay=(), effects=(), concurrency=None
             yield Started(begun, agents, ops, process, log)
 
 
-def server_tables(relay, effects, concurrency):
+def server_tables(relay, effects, bounds):
     """The tables of a server's file."""
     relayed = "".join(f"{name} = true\n" for name in relay)
     tools = "".join(f'\n[tools.{name}]\napproval = "never"\n' for name in effects)
-    limits = f"\n[limits]\nconcurrency = {concurrency}\n" if concurrency else ""
+    limits = f"\n[limits]\n{bounds}\n" if bounds else ""
     return (f"\n[relay]\n{relayed}" if relay else "") + limits + tools
 
 
-def write_policy(home, servers, keys, tables, agents, ops):
+def write_policy(home, servers, keys, tables, settings, agents, ops):
     """Writes a policy folder that lets everyone call every tool of `servers`."""
     policy, state = home / "policy", home / "state"
     for folder in (policy, policy / "servers", state):
@@ -83,6 +86,7 @@ web = ""
 ops = "127.0.0.1:{ops}"
 
 {identity}
+{settings}
 """,
     )
     if keys:

@@ -76,7 +76,7 @@ def main():
             ports = {name: stack.enter_context(serving(name)) for name in servers}
             url = lambda name: f"http://127.0.0.1:{ports[name]}/mcp"  # noqa: E731
             if not options.direct:
-                url, _ = stack.enter_context(tollgate(ports, relay=RELAY))
+                url, _ = stack.enter_context(tollgate(ports, relay=RELAY, builtin=False))
             passed, failed = matrix(clients, servers, url)
     except NotReady as fault:
         print(fault)

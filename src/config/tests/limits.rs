@@ -10,10 +10,10 @@ fn bounds_of_calls_are_kept_within_bounds() {
         (least.running, least.waiting, least.turn_bytes),
         (1, 0, 65_536)
     );
-    let most = limits("running = 8\nwaiting = 8\nturn_bytes = 67108864\n");
+    let most = limits("running = 8\nwaiting = 8\nturn_bytes = 1099511627776\n");
     assert_eq!(
         (most.running, most.waiting, most.turn_bytes),
-        (8, 8, 67_108_864)
+        (8, 8, 1 << 40)
     );
     assert_eq!(
         faults(
@@ -22,7 +22,7 @@ fn bounds_of_calls_are_kept_within_bounds() {
         "\
 tollgate.toml:2:11: limits.running: found 0, expected 1 to 8
 tollgate.toml:3:11: limits.waiting: found 9, expected 0 to 8
-tollgate.toml:4:14: limits.turn_bytes: found 65535, expected 65536 to 67108864
+tollgate.toml:4:14: limits.turn_bytes: found 65535, expected 65536 to 1099511627776
 tollgate.toml:5:1: limits.waitin: unknown key; did you mean `waiting`?
 tollgate.toml:6:1: limits.turns: unknown key; expected one of `request_bytes`, `response_bytes`, `connect`, \
 `first_byte`, `idle`, `call`, `running`, `waiting`, `turn_bytes`"
