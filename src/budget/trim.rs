@@ -229,7 +229,7 @@ impl Writer<'_, '_> {
     fn item(&mut self, item: &Item, level: usize) {
         let (whole, text) = (place(&item.whole), place(&item.text));
         if level == 0 {
-            return self.stand_in(&self.result[whole.clone()], text.start);
+            return self.stand_in(&self.result[whole], text.start);
         }
         self.separate();
         let inner = &self.result[text.clone()];

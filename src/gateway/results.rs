@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use super::{Entry, Gateway, asker::Asker, asker::malformed, builtin};
 use crate::{
     budget::{self, Form, Origin, Terms, Why, hidden, meta},
-    mcp::{Method, sse},
+    mcp::{self, InputRequired, Method, sse},
     policy::{Mark, Permit},
     refusal::Refusal,
     upstream::{Edit, Message, ResultKind},
@@ -34,7 +34,12 @@ pub(super) fn fit<'m>(
     let max = permit.server().limits.result_bytes;
     let (Some(result), Some(kind)) = (message.result(), message.result_kind()) else {
         let error = message.error().unwrap_or_default();
-        return changed(message, budget::bounded(error, max), || {
+        let bounded = budget::bounded(error, max);
+        if bounded != Ok(None) {
+            // Whether it asks is judged by what the server wrote, too.
+            mcp::wanted_pages(error).map_err(|error| malformed(permit, error.to_string()))?;
+        }
+        return changed(message, bounded, || {
             let code = message.error_code().unwrap_or_default();
             Ok(format!(
                 r#"{{"code":{code},"message":"[cut {} bytes; incomplete]"}}"#,
@@ -45,7 +50,12 @@ pub(super) fn fit<'m>(
     let too_long = || Err(malformed(permit, format!("more than {max} bytes")));
     let form = match asker.method {
         _ if kind == ResultKind::InputRequired => {
-            return changed(message, budget::bounded(result, max), too_long);
+            let bounded = budget::bounded(result, max);
+            if bounded != Ok(None) {
+                InputRequired::read(result)
+                    .map_err(|error| malformed(permit, error.to_string()))?;
+            }
+            return changed(message, bounded, too_long);
         }
         Some(Method::ToolsCall) => Form::Tool,
         Some(Method::ResourcesRead) => Form::Resource,
@@ -133,7 +143,8 @@ impl Fit<'_> {
         let room = limit.saturating_sub(mark.len() + block.len() + ADDED);
         let turns = &self.gateway.shared.budget.turns;
         let turn = self.asker.turn_bytes;
-        let within = turns.spend(entry.subject(), result.len().min(limit), turn);
+        let subject = entry.subject();
+        let within = turns.spend(subject, result.len().min(limit), turn);
         let why = match within {
             false => Why::Turn,
             true if result.len() > room => Why::Result,

@@ -31,6 +31,7 @@ mod quiet;
 mod reach;
 mod reload;
 mod renewal;
+mod results;
 mod resume;
 mod reuse;
 mod rounds;
