@@ -228,7 +228,7 @@ impl Gateway {
         // Calls are what there is much of: the state of everything else is boxed, so that it does not weigh on them.
         if method == Some(mcp::Method::ToolsCall) {
             if builtin::is_called(asked, permit) {
-                return builtin::call(self, ask, asked, entry);
+                return Box::pin(builtin::call(self, ask, asked, entry)).await;
             }
             return call::call(self, ask, asked, permit, entry).await;
         }

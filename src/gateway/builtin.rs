@@ -2,14 +2,18 @@
 
 mod endpoint;
 
+use std::sync::{Arc, LazyLock};
+
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Number, Value, json};
 
 pub(super) use endpoint::serve;
 
 use super::{Ask, Asked, Entry, Finding, Gateway};
 use crate::{
     budget::{self, Held, Piece},
+    catalog::{Arguments, Schema},
+    deadline::{CEILING, Deadline},
     mcp::{
         Era,
         items::{List, Page},
@@ -30,8 +34,10 @@ const READ_BESIDE: &str = "tollgate__read_result";
 
 /// Bytes that are read at once of a turn that is spent: reading on ends, however slowly.
 const SLOW: usize = 4096;
-/// Bytes around a piece.
+/// Bytes around a piece, at most.
 const AROUND: usize = 512;
+/// Pieces so short fit whatever their escapes are.
+const SHORT: usize = 64;
 
 /// Whether a tool of a server's own has a name that it may not have.
 pub(super) fn is_reserved(name: &str) -> bool {
@@ -80,76 +86,107 @@ fn definition(name: &str) -> String {
         "name": name,
         "title": "Read on in a result that was cut",
         "description": "Returns the next piece of a result that Tollgate cut. The cut result names its handle, and the offset at which to read on. Results are kept for 10 minutes, for the caller that got them.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "handle": { "type": "string", "description": "As the cut result names it." },
-                "offset": { "type": "integer", "minimum": 0, "description": "Where to read on; the beginning where it is absent." },
-                "length": { "type": "integer", "minimum": 1, "description": "Bytes to read at most." }
-            },
-            "required": ["handle"],
-            "additionalProperties": false
-        },
+        "inputSchema": input(),
         "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
     })
     .to_string()
 }
 
+/// What it takes.
+fn input() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "handle": { "type": "string", "description": "As the cut result names it." },
+            "offset": { "type": "integer", "minimum": 0, "description": "Where to read on; the beginning where it is absent." },
+            "length": { "type": "integer", "minimum": 1, "description": "Bytes to read at most." }
+        },
+        "required": ["handle"],
+        "additionalProperties": false
+    })
+}
+
+/// The same, as arguments are held against it.
+static INPUT: LazyLock<Arc<Schema>> = LazyLock::new(|| {
+    let text = input().to_string();
+    let whole = 0..text.len();
+    Arc::new(Schema::of(text.into(), Some(whole)))
+});
+
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Reading {
     handle: String,
-    #[serde(default)]
-    offset: usize,
-    length: Option<usize>,
+    offset: Option<Number>,
+    length: Option<Number>,
+}
+
+impl Reading {
+    /// Reads arguments as strictly as those of any other tool.
+    async fn of(gateway: &Gateway, text: Option<&str>) -> Result<Self, Refusal> {
+        let arguments = Arguments {
+            tool: READ,
+            schema: &INPUT,
+            text,
+        };
+        let schemas = gateway.shared.catalog.schemas();
+        match schemas.check_now(arguments) {
+            Some(checked) => checked?,
+            None => schemas.check(arguments, Deadline::after(CEILING)).await?,
+        }
+        serde_json::from_str(text.unwrap_or("{}")).map_err(|error| {
+            let public = format!("the arguments of `{READ}` cannot be read: {error}");
+            Refusal::new(Code::ArgumentsInvalid, public)
+        })
+    }
+}
+
+/// A whole number as it may be written, `2.0` and `1e3` too; what is beyond counts as the largest.
+fn whole(number: &Number) -> usize {
+    let exact = number
+        .as_u64()
+        .and_then(|exact| usize::try_from(exact).ok());
+    exact.unwrap_or_else(|| number.as_f64().unwrap_or_default() as usize)
 }
 
 /// Reads on.
-pub(super) fn call(
+pub(super) async fn call(
     gateway: &Gateway,
     ask: &Ask,
     asked: &Asked<'_>,
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
-    let arguments = asked
-        .message
-        .params
-        .as_ref()
-        .and_then(|params| params.arguments);
+    let params = asked.message.params.as_ref();
+    let arguments = params.and_then(|params| Some(params.arguments?.as_str()));
     let record = entry.record();
     record.server = Some(SERVER.into());
     record.tool = Some(READ.into());
-    record.args_bytes = arguments.map(|arguments| arguments.as_str().len());
-    let arguments = arguments.map_or("{}", |arguments| arguments.as_str());
-    let reading: Reading = serde_json::from_str(arguments).map_err(|error| {
-        Refusal::new(
-            Code::ArgumentsInvalid,
-            format!("the arguments of `{READ}`: {error}"),
-        )
-    })?;
+    record.args_bytes = arguments.map(str::len);
     entry.admit_read()?;
+    let reading = Reading::of(gateway, arguments).await?;
     let budget = &gateway.shared.budget;
     let held = budget.kept.find(entry.subject(), &reading.handle)?;
     // What its caller may not use any more is not given out either.
     policy::decide(&ask.policy, &ask.caller, &held.server)
         .map_err(|_| budget::Error::HandleUnknown)?;
-    let most = held.max.saturating_sub(AROUND);
-    let wanted = reading.length.unwrap_or(most).clamp(1, most);
+    let offset = reading.offset.as_ref().map_or(0, whole);
+    let left = held.text().len().saturating_sub(offset);
+    let most = held.max.saturating_sub(AROUND).min(left).max(1);
+    let wanted = reading.length.as_ref().map_or(most, whole).clamp(1, most);
     let turn = asked.asker.turn_bytes;
     let length = if budget.turns.add(entry.subject(), wanted, turn) {
         wanted
     } else {
         wanted.min(SLOW)
     };
-    Ok(Finding::Own(read(&held, &reading, length, asked.asker.era)))
+    Ok(Finding::Own(read(&held, offset, length, asked.asker.era)))
 }
 
 /// The result that shows a piece: as long as asked for, unless its escapes make it longer than a result may be.
-fn read(held: &Held, reading: &Reading, mut length: usize, era: Era) -> String {
+fn read(held: &Held, offset: usize, mut length: usize, era: Era) -> String {
     loop {
-        let piece = budget::piece(held.text(), held.form, reading.offset, length);
+        let piece = budget::piece(held.text(), held.form, offset, length);
         let result = shown(held, &piece, era);
-        if result.len() <= held.max || length <= AROUND {
+        if result.len() <= held.max || length <= SHORT {
             return budget::cleaned(result, held.max);
         }
         length /= 2;

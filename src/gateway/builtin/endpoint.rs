@@ -28,7 +28,7 @@ pub(in crate::gateway) async fn serve(
     if let Some(method) = asked.asker.method {
         entry.is(kind(method), method.as_str());
     }
-    match answer(gateway, ask, &asked, &mut entry) {
+    match answer(gateway, ask, &asked, &mut entry).await {
         Ok(Finding::Own(result)) => finding::own(entry, &asked, &result).await,
         Ok(_) => finding::accepted(&asked, entry).await,
         Err(refusal) => finding::refused(entry, &asked, refusal).await,
@@ -52,7 +52,7 @@ fn admit(ask: &Ask) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn answer(
+async fn answer(
     gateway: &Gateway,
     ask: &Ask,
     asked: &Asked<'_>,
@@ -67,7 +67,7 @@ fn answer(
         Some(Method::Discover) => discovery(),
         Some(Method::Ping) => json!({}),
         Some(Method::ToolsList) => return Ok(Finding::Own(list(era))),
-        Some(Method::ToolsCall) => return called(gateway, ask, asked, entry),
+        Some(Method::ToolsCall) => return called(gateway, ask, asked, entry).await,
         _ => {
             return Err(Refusal::new(
                 Code::MethodUnknown,
@@ -79,7 +79,7 @@ fn answer(
     Ok(Finding::Own(result.to_string()))
 }
 
-fn called(
+async fn called(
     gateway: &Gateway,
     ask: &Ask,
     asked: &Asked<'_>,
@@ -93,7 +93,7 @@ fn called(
         let public = format!("no tool `{name}` on server `{}`", ask.server);
         return Err(Refusal::new(Code::ToolUnknown, public));
     }
-    call(gateway, ask, asked, entry)
+    call(gateway, ask, asked, entry).await
 }
 
 fn welcome(asked: &Asked<'_>) -> serde_json::Value {

@@ -2,6 +2,9 @@
 
 mod builtin;
 mod notices;
+mod resumed;
+mod sizes;
+mod time;
 
 use serde_json::{Value, json};
 
@@ -230,6 +233,32 @@ async fn what_is_hidden_in_results_is_shown() {
         }
     }
     gate.stop().await;
+}
+
+/// Escapes, which most readers never look behind, count like the characters themselves.
+#[tokio::test]
+async fn what_is_hidden_in_escapes_is_shown_too() {
+    const WHOLE: &str = r#"{"content":[{"type":"text","text":"a\u202Eb \u001b[31m \udb40\udc41 \n\u00e9 \\u202e"}],"structuredContent":{"k\u200b":"\u200B"},"_meta":{"io.tollgate/\u0063ut":{}}}"#;
+    let script = |seen: &Seen| match seen.json["params"]["arguments"]["as"].as_str()? {
+        "json" => Some(say::result(seen.modern(), WHOLE)),
+        _ => Some(say::events(&[&say::message(seen.modern(), WHOLE)])),
+    };
+    let (_tools, gate) = before(script, "").await;
+    for agent in Agent::both("s", &gate).await {
+        for form in ["json", "events"] {
+            let mut shown = called(&gate, &agent, form).await;
+            shown.as_object_mut().unwrap().remove("resultType");
+            assert_eq!(
+                shown,
+                json!({
+                    "content": [text("a\\u{202E}b \\u{001B}[31m \\u{E0041} \n\u{e9} \\u202e")],
+                    "structuredContent": { "k\\u{200B}": "\\u{200B}" },
+                    "_meta": { "io.tollgate/untrusted": { "server": "s" } },
+                })
+            );
+        }
+    }
+    stop(gate).await;
 }
 
 #[tokio::test]

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Agent, Gate, Policy, SMALL, answering, called, offering, read_on, result, text};
+use super::{
+    Agent, Gate, Policy, SMALL, answering, before, called, offering, read_on, result, text,
+};
 use crate::support::{
     client::Ask,
     sound as say,
@@ -80,12 +82,112 @@ async fn a_handle_is_its_callers_alone() {
         ),
         (
             &ann,
+            json!({ "handle": handle, "length": 0 }),
+            "catalog.arguments_invalid",
+        ),
+        (
+            &ann,
+            json!({ "handle": handle, "offset": null }),
+            "catalog.arguments_invalid",
+        ),
+        (&ann, json!([handle]), "catalog.arguments_invalid"),
+        (
+            &ann,
             json!({ "handle": handle, "more": 1 }),
             "catalog.arguments_invalid",
         ),
     ] {
         let reply = read_on(&gate, agent, &arguments).await;
         assert_eq!(agent.refusal(&reply), code, "{arguments}");
+    }
+    gate.stop().await;
+}
+
+#[tokio::test]
+async fn numbers_are_read_as_schemas_mean_them_and_never_guessed() {
+    let whole = json!({ "content": [text(&"x".repeat(20_000))] });
+    let (_tools, gate) = offering(whole, "", SMALL).await;
+    let agent = Agent::modern("s");
+    let cut = called(&gate, &agent, "json").await;
+    let handle = &cut["_meta"]["io.tollgate/cut"]["handle"];
+    let read = async |numbers: &str| {
+        let arguments = format!(r#"{{"handle":{handle},{numbers}}}"#);
+        let params = format!(r#""name":"tollgate__read_result","arguments":{arguments}"#);
+        gate.send(agent.request("2", "tools/call", &params)).await
+    };
+    for numbers in [r#""offset":2.0,"length":3.0"#, r#""offset":1e2,"length":3"#] {
+        let piece = result(&read(numbers).await);
+        assert_eq!(piece["content"][0]["text"], "xxx", "{numbers}");
+    }
+    let beyond = result(&read(r#""offset":1e300"#).await);
+    assert_eq!(beyond["content"][0]["text"], "");
+    let said = read(r#""offset":"5""#).await.json();
+    let said = said["result"]["content"][0]["text"].as_str().unwrap();
+    for word in [
+        "catalog.arguments_invalid: ",
+        "/offset",
+        "a number in a string",
+    ] {
+        assert!(said.contains(word), "{said}");
+    }
+    gate.stop().await;
+}
+
+/// The whole is read at Tollgate's own server then.
+#[tokio::test]
+async fn by_setting_nothing_stands_beside_a_servers_own() {
+    let whole = json!({ "content": [text(&"x".repeat(20_000))] });
+    let (tools, gate) = before(answering(whole), SMALL).await;
+    for agent in Agent::both("s", &gate).await {
+        let list = result(&gate.send(agent.request("1", "tools/list", "")).await);
+        assert!(!names(&list).contains(&"tollgate__read_result"));
+        let cut = called(&gate, &agent, "json").await;
+        let mark = &cut["_meta"]["io.tollgate/cut"];
+        assert_eq!(mark["tool"], "read_result");
+        let arguments = json!({ "handle": mark["handle"], "length": 4 });
+        let reply = read_on(&gate, &agent, &arguments).await;
+        assert_eq!(
+            reply.json()["error"]["data"]["code"],
+            "catalog.tool_unknown"
+        );
+        let params = format!(r#""name":"read_result","arguments":{arguments}"#);
+        let own = Agent::modern("tollgate");
+        let piece = result(&gate.send(own.request("1", "tools/call", &params)).await);
+        assert_eq!(piece["content"][0]["text"], "xxxx");
+    }
+    assert!(
+        tools
+            .of("tools/call")
+            .iter()
+            .all(|seen| seen.tool() == "get_fault")
+    );
+    gate.stop().await;
+}
+
+/// Clients ask for tools where the server says that it has some; the tool is answered, and told of, all the same.
+#[tokio::test]
+async fn a_server_without_tools_is_given_none() {
+    let error = r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no tools"}}"#;
+    let said = json!({ "contents": [{ "uri": "a:b", "text": "x".repeat(20_000) }] }).to_string();
+    let script = move |seen: &Seen| match seen.method() {
+        "tools/list" => Some(say::json(error)),
+        "resources/read" => Some(say::result(seen.modern(), &said)),
+        _ => None,
+    };
+    let tools = Tools::start(script).await;
+    let policy = Policy::local("").server("s", tools.address, "builtin = true", SMALL);
+    let gate = Gate::start(&policy);
+    for agent in Agent::both("s", &gate).await {
+        let reply = gate.send(agent.request("1", "tools/list", "")).await;
+        assert_eq!(reply.json()["error"]["code"], -32601);
+        let mut ask = agent.request("1", "resources/read", r#""uri":"a:b""#);
+        if agent.is_modern() {
+            ask = ask.with("Mcp-Name", "a:b");
+        }
+        let cut = result(&gate.send(ask).await);
+        let handle = &cut["_meta"]["io.tollgate/cut"]["handle"];
+        let piece = read_on(&gate, &agent, &json!({ "handle": handle, "length": 5 })).await;
+        assert_eq!(result(&piece)["content"][0]["text"], "xxxxx");
     }
     gate.stop().await;
 }

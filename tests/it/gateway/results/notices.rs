@@ -135,3 +135,70 @@ async fn questions_show_what_they_hide() {
     gate.handle.cut();
     gate.stop().await;
 }
+
+/// The person sees the question, cut, and its fields; what it means to programs stays.
+#[tokio::test]
+async fn long_logs_and_questions_are_cut() {
+    let long = "x".repeat(20_000);
+    let params = format!(
+        r#"{{"message":"{long}","requestedSchema":{{"type":"object","properties":{{"a":{{"type":"string","description":"{long}"}}}}}}}}"#
+    );
+    let log = format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"error","data":{{"why":"{long}"}}}}}}"#
+    );
+    let question =
+        format!(r#"{{"jsonrpc":"2.0","id":9,"method":"elicitation/create","params":{params}}}"#);
+    let asks = format!(
+        r#"{{"jsonrpc":"2.0","id":$ID,"result":{{"resultType":"input_required","inputRequests":{{"q":{{"method":"elicitation/create","params":{params}}}}},"requestState":"s"}}}}"#
+    );
+    let script = move |seen: &Seen| match (seen.tool(), seen.modern()) {
+        ("get_fault", true) => Some(say::events(&[&log, &asks])),
+        ("get_fault", false) => {
+            let [log, question] = [&log, &question].map(|said| say::event(said));
+            Some(vec![say::stream(), log, question, Step::Hang])
+        }
+        _ => None,
+    };
+    let (_tools, gate) = before(script, SMALL).await;
+    let modern = Agent::modern("s");
+    let offer = r#""io.modelcontextprotocol/logLevel":"debug","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}"#;
+    let call = modern
+        .message("1", "tools/call", r#""name":"get_fault","arguments":{}"#)
+        .replace(r#""io.modelcontextprotocol/clientCapabilities":{}"#, offer);
+    let welcome = gate
+        .send(modern.hello("2025-11-25", r#"{"elicitation":{}}"#))
+        .await;
+    let session = welcome.header("mcp-session-id").map(str::to_owned);
+    let legacy = Agent {
+        session,
+        ..modern.clone()
+    };
+    for ask in [modern.post(&call), legacy.call("1", "get_fault")] {
+        let mut stream = gate.open(ask).await;
+        let mut said = Vec::new();
+        for _ in 0..2 {
+            let event = stream.event().await.unwrap();
+            assert!(event.len() <= 8192 + 1024, "{}", event.len());
+            said.push(serde_json::from_str::<Value>(&event).unwrap());
+        }
+        let params = match said[1]["params"].is_null() {
+            true => &said[1]["result"]["inputRequests"]["q"]["params"],
+            false => &said[1]["params"],
+        };
+        let property = &params["requestedSchema"]["properties"]["a"];
+        for cut in [
+            &said[0]["params"]["data"]["why"],
+            &params["message"],
+            &property["description"],
+        ] {
+            let cut = cut.as_str().unwrap();
+            assert!(
+                cut.starts_with("xxx") && cut.ends_with(" bytes; incomplete]"),
+                "{cut}"
+            );
+        }
+        assert_eq!(property["type"], "string");
+    }
+    gate.handle.cut();
+    gate.stop().await;
+}
