@@ -27,6 +27,11 @@ pub fn find(text: &str, from: usize) -> Option<Range<usize>> {
     }
 }
 
+/// Whether `text`, JSON in UTF-8, may hide anything: where it says no, it need not be looked at as text.
+pub fn may_be_in(text: &[u8]) -> bool {
+    candidate(text, 0).is_some()
+}
+
 /// `text` with what is hidden made visible; `None` where that is longer than `max`.
 pub fn reveal(text: &str, max: usize) -> Option<String> {
     let mut out = String::with_capacity(text.len().min(max));

@@ -1,6 +1,5 @@
 //! What the pipeline found, and how it becomes a reply whose record is kept.
 
-use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode};
 
 use super::{
@@ -85,13 +84,12 @@ impl Finding {
                     Err(refusal) => return refused(entry, asked, refusal).await,
                 };
                 let status = message_status(asker.era, &message);
-                let pieces = message.pieces(&asker.id, &edits);
+                let pieces = message.pieces(&asker.id, edits);
                 (status, ending, pieces, session)
             }
             Self::Empty => {
                 let text = mcp::reply::empty(asker.era, asker.id_text().unwrap_or("null"));
-                let pieces = [text, Bytes::new(), Bytes::new()];
-                (StatusCode::OK, Ending::answered(), pieces, None)
+                (StatusCode::OK, Ending::answered(), vec![text], None)
             }
             Self::Own(result) => return own(entry, asked, &result).await,
             Self::Accepted => return accepted(asked, entry).await,
@@ -152,7 +150,7 @@ fn rejected(
     proof: Proof,
 ) -> Response<ReplyBody> {
     let (status, body) = mcp::reply::refused(era, method, rejection);
-    reply::json(status, [body, Bytes::new(), Bytes::new()], proof)
+    reply::json(status, vec![body], proof)
 }
 
 /// The one reply without a record: it says that records cannot be kept.
@@ -170,7 +168,7 @@ pub(super) async fn own(mut entry: Entry, asked: &Asked<'_>, result: &str) -> Re
     let text = mcp::reply::result(id, result.as_bytes());
     let ending = Ending::ours(text.len());
     match entry.close(ending).await {
-        Ok(proof) => reply::json(StatusCode::OK, [text, Bytes::new(), Bytes::new()], proof),
+        Ok(proof) => reply::json(StatusCode::OK, vec![text], proof),
         Err(refusal) => unkept(
             asked.asker.era,
             asked.asker.method,

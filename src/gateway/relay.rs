@@ -153,7 +153,7 @@ impl Relay {
         match self.entry.close(Ending::with(message)).await {
             Ok(proof) => {
                 self.remember();
-                let last = last(&fitted.pieces(&self.asker.id, &edits), out, proof);
+                let last = last(&fitted.pieces(&self.asker.id, edits), out, proof);
                 self.messages.attach(last)
             }
             Err(refusal) => {
@@ -255,8 +255,7 @@ impl Drop for Streaming {
 }
 
 /// The event that ends a stream.
-pub(super) fn last(pieces: &[Bytes; 3], mut out: BytesMut, _proof: Proof) -> Bytes {
-    let [head, id, tail] = pieces;
-    sse::encode(&mut out, &[head, id, tail]);
+pub(super) fn last(pieces: &[Bytes], mut out: BytesMut, _proof: Proof) -> Bytes {
+    sse::encode(&mut out, pieces);
     out.freeze()
 }

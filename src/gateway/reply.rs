@@ -4,6 +4,7 @@ use std::{
     convert::Infallible,
     pin::Pin,
     task::{Context, Poll},
+    vec,
 };
 
 use bytes::Bytes;
@@ -27,27 +28,28 @@ pub(super) enum Proof {
 /// Pieces of so many bytes together leave as one: to copy them costs less than to send them one by one.
 const SHORT: usize = 2048;
 
-/// The body of a reply: up to three pieces already in memory, or a stream that ends by itself.
+/// The body of a reply: pieces already in memory, or a stream that ends by itself.
 pub struct ReplyBody(Inner);
 
 enum Inner {
-    Whole { pieces: [Bytes; 3], next: usize },
+    Whole(vec::IntoIter<Bytes>),
     Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
 
 impl ReplyBody {
     /// Nothing.
     pub fn empty() -> Self {
-        Self::pieces([Bytes::new(), Bytes::new(), Bytes::new()])
+        Self::pieces(Vec::new())
     }
 
     /// One piece; for answers that end no call (a listener's own errors, protocol faults).
     pub fn whole(bytes: Bytes) -> Self {
-        Self::pieces([bytes, Bytes::new(), Bytes::new()])
+        Self::pieces(vec![bytes])
     }
 
-    pub(super) fn pieces(pieces: [Bytes; 3]) -> Self {
-        Self(Inner::Whole { pieces, next: 0 })
+    pub(super) fn pieces(mut pieces: Vec<Bytes>) -> Self {
+        pieces.retain(|piece| !piece.is_empty());
+        Self(Inner::Whole(pieces.into_iter()))
     }
 
     pub(super) fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
@@ -63,45 +65,33 @@ impl Body for ReplyBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut self.0 {
-            Inner::Stream(stream) => stream
-                .as_mut()
-                .poll_next(context)
-                .map(|next| next.map(|bytes| Ok(Frame::data(bytes)))),
-            Inner::Whole { pieces, next } => {
-                while let Some(piece) = pieces.get_mut(*next) {
-                    *next += 1;
-                    if !piece.is_empty() {
-                        return Poll::Ready(Some(Ok(Frame::data(std::mem::take(piece)))));
-                    }
-                }
-                Poll::Ready(None)
-            }
-        }
+        let next = match &mut self.0 {
+            Inner::Whole(pieces) => Poll::Ready(pieces.next()),
+            Inner::Stream(stream) => stream.as_mut().poll_next(context),
+        };
+        next.map(|next| next.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Inner::Whole { pieces, next } => pieces[(*next).min(3)..].iter().all(Bytes::is_empty),
+            Inner::Whole(pieces) => pieces.as_slice().is_empty(),
             Inner::Stream(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Inner::Whole { pieces, next } => SizeHint::with_exact(
-                pieces[(*next).min(3)..]
-                    .iter()
-                    .map(|piece| piece.len() as u64)
-                    .sum(),
-            ),
+            Inner::Whole(pieces) => {
+                let sizes = pieces.as_slice().iter().map(Bytes::len);
+                SizeHint::with_exact(sizes.sum::<usize>() as u64)
+            }
             Inner::Stream(_) => SizeHint::default(),
         }
     }
 }
 
 /// A JSON answer that ends a request whose record is kept.
-pub(super) fn json(status: StatusCode, pieces: [Bytes; 3], _proof: Proof) -> Response<ReplyBody> {
+pub(super) fn json(status: StatusCode, pieces: Vec<Bytes>, _proof: Proof) -> Response<ReplyBody> {
     let body = if pieces.iter().map(Bytes::len).sum::<usize>() <= SHORT {
         ReplyBody::whole(pieces.concat().into())
     } else {

@@ -4,7 +4,7 @@
 //! Nearly every answer is looked at once and goes on as it came, with its mark. Lists and greetings are not touched: they are
 //! held against what was pinned.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use bytes::{Bytes, BytesMut};
 
@@ -32,7 +32,7 @@ pub(super) fn fit<'m>(
     message: &'m Message,
 ) -> Result<Fitted<'m>, Refusal> {
     let max = permit.server().limits.result_bytes;
-    let (Some(result), Some(kind)) = (message.result(), message.result_kind()) else {
+    let (Some(whole), Some(kind)) = (message.result_place(), message.result_kind()) else {
         let error = message.error().unwrap_or_default();
         let bounded = budget::bounded(error, max);
         if bounded != Ok(None) {
@@ -47,9 +47,11 @@ pub(super) fn fit<'m>(
             ))
         });
     };
+    let result = || message.result().unwrap_or_default();
     let too_long = || Err(malformed(permit, format!("more than {max} bytes")));
     let form = match asker.method {
         _ if kind == ResultKind::InputRequired => {
+            let result = result();
             let bounded = budget::bounded(result, max);
             if bounded != Ok(None) {
                 InputRequired::read(result)
@@ -61,7 +63,7 @@ pub(super) fn fit<'m>(
         Some(Method::ResourcesRead) => Form::Resource,
         Some(Method::PromptsGet) => Form::Prompt,
         Some(Method::Complete) => {
-            return changed(message, budget::bounded(result, max), || {
+            return changed(message, budget::bounded(result(), max), || {
                 Ok(r#"{"completion":{"values":[],"hasMore":true}}"#.to_owned())
             });
         }
@@ -73,7 +75,7 @@ pub(super) fn fit<'m>(
         asker,
         form,
     }
-    .result(entry, message, result)
+    .result(entry, message, whole)
 }
 
 /// What a server says beside its answers, as the caller may have it: notices, and questions in a session. `None` for what
@@ -135,7 +137,7 @@ impl Fit<'_> {
         &self,
         entry: &mut Entry,
         message: &'m Message,
-        result: &str,
+        whole: Range<usize>,
     ) -> Result<Fitted<'m>, Refusal> {
         let mark = builtin::untrusted(&self.permit.server().name);
         let block = self.block();
@@ -144,26 +146,40 @@ impl Fit<'_> {
         let turns = &self.gateway.shared.budget.turns;
         let turn = self.asker.turn_bytes;
         let subject = entry.subject();
-        let within = turns.spend(subject, result.len().min(limit), turn);
-        let why = match within {
-            false => Why::Turn,
-            true if result.len() > room => Why::Result,
-            true if hidden::find(result, 0).is_none() => {
-                let message = Cow::Borrowed(message);
-                let edits = self.marks(&message, &mark, &block);
-                return Ok((message, edits));
-            }
-            true => {
-                let clean = budget::clean(result, room);
-                let message: Cow<'m, Message> = Cow::Owned(message.replaced(&clean)?);
-                let edits = self.marks(&message, &mark, &block);
-                return Ok((message, edits));
-            }
-        };
+        let within = turns.spend(subject, whole.len().min(limit), turn);
+        if within && whole.len() <= room {
+            return self.whole(message, whole, room, &mark, &block);
+        }
+        let why = if within { Why::Result } else { Why::Turn };
+        let result = message.result().unwrap_or_default();
         let text = self.cut(entry, result, why, room, &mark);
         let message = message.replaced(&text)?;
         let edits = content_edit(&message, &block).into_iter().collect();
         Ok((Cow::Owned(message), edits))
+    }
+
+    /// A result that is not too large, with nothing hidden in it.
+    fn whole<'m>(
+        &self,
+        message: &'m Message,
+        whole: Range<usize>,
+        room: usize,
+        mark: &str,
+        block: &str,
+    ) -> Result<Fitted<'m>, Refusal> {
+        let message = if is_filled(message, whole.clone(), b'{') == Some(false) {
+            Cow::Owned(message.replaced(&format!(r#"{{"_meta":{{{mark}}}}}"#))?)
+        } else if !hidden::may_be_in(message.at(whole)) {
+            Cow::Borrowed(message)
+        } else {
+            let result = message.result().unwrap_or_default();
+            match hidden::find(result, 0) {
+                None => Cow::Borrowed(message),
+                Some(_) => Cow::Owned(message.replaced(&budget::clean(result, room))?),
+            }
+        };
+        let edits = self.marks(&message, mark, block);
+        Ok((message, edits))
     }
 
     /// Cuts a result and keeps the whole of it for a while.
@@ -222,40 +238,44 @@ impl Fit<'_> {
 /// Puts the mark into `_meta`.
 fn meta_edit(message: &Message, mark: &str) -> Option<Edit> {
     let [meta, _] = message.meta_and_content();
-    let result = message.result().filter(|result| result.starts_with('{'))?;
-    let whole = message.part_of_result(result)?;
+    let whole = message.result_place()?;
     let Some(place) = meta else {
-        let end = whole.end - 1..whole.end - 1;
-        let empty = result[1..result.len() - 1].trim_ascii().is_empty();
-        let text = format!(r#","_meta":{{{mark}}}"#);
-        return (!empty).then_some(Edit { place: end, text });
+        let end = whole.end.checked_sub(1)?;
+        return is_filled(message, whole, b'{')?.then(|| Edit {
+            place: end..end,
+            text: format!(r#","_meta":{{{mark}}}"#),
+        });
     };
-    let theirs = &result[place.start - whole.start..place.end - whole.start];
-    if !theirs.starts_with('{') || meta::may_claim(theirs) {
-        let text = meta::merged(Some(theirs), mark);
-        return Some(Edit { place, text });
+    let theirs = std::str::from_utf8(message.at(place.clone())).ok()?;
+    match is_filled(message, place.clone(), b'{') {
+        Some(filled) if !meta::may_claim(theirs) => Some(before(&place, mark, filled)),
+        _ => Some(Edit {
+            place,
+            text: meta::merged(Some(theirs), mark),
+        }),
     }
-    let empty = theirs[1..theirs.len() - 1].trim_ascii().is_empty();
-    let comma = if empty { "" } else { "," };
-    Some(Edit {
-        place: place.start + 1..place.start + 1,
-        text: format!("{mark}{comma}"),
-    })
 }
 
 /// Puts a block before those of the server.
 fn content_edit(message: &Message, block: &str) -> Option<Edit> {
     let [_, content] = message.meta_and_content();
-    let (place, result) = (content?, message.result()?);
-    let start = message.part_of_result(result)?.start;
-    let content = &result[place.start - start..place.end - start];
-    if block.is_empty() || !content.starts_with('[') {
-        return None;
+    let place = content.filter(|_| !block.is_empty())?;
+    let filled = is_filled(message, place.clone(), b'[')?;
+    Some(before(&place, block, filled))
+}
+
+/// Puts `text` before what the object or array at `place` holds.
+fn before(place: &Range<usize>, text: &str, filled: bool) -> Edit {
+    let inner = place.start + 1;
+    let comma = if filled { "," } else { "" };
+    Edit {
+        place: inner..inner,
+        text: format!("{text}{comma}"),
     }
-    let empty = content[1..content.len() - 1].trim_ascii().is_empty();
-    let comma = if empty { "" } else { "," };
-    Some(Edit {
-        place: place.start + 1..place.start + 1,
-        text: format!("{block}{comma}"),
-    })
+}
+
+/// Whether there is anything in the object or array at `place`, which begins with `bracket`; `None` where it does not.
+fn is_filled(message: &Message, place: Range<usize>, bracket: u8) -> Option<bool> {
+    let inner = message.at(place).strip_prefix(&[bracket])?;
+    Some(inner.trim_ascii_start().len() > 1)
 }

@@ -185,7 +185,7 @@ impl Listener {
                 return self.break_off(&malformed(&self.permit, reason));
             }
         };
-        let pieces = message.pieces(&self.id, &edits);
+        let pieces = message.pieces(&self.id, edits);
         self.close(Ending::with(message), &pieces, out)
     }
 
@@ -201,11 +201,10 @@ impl Listener {
     /// Ends the subscription in order, with an answer of our own.
     fn end(&mut self, out: BytesMut) -> Option<Bytes> {
         let answer = reply::unsubscribed(self.id_text());
-        let pieces = [answer, Bytes::new(), Bytes::new()];
-        self.close(Ending::answered(), &pieces, out)
+        self.close(Ending::answered(), &[answer], out)
     }
 
-    fn close(&mut self, ending: Ending, pieces: &[Bytes; 3], out: BytesMut) -> Option<Bytes> {
+    fn close(&mut self, ending: Ending, pieces: &[Bytes], out: BytesMut) -> Option<Bytes> {
         self.over = true;
         // Without its record, the stream ends without an answer.
         let proof: Proof = self.entry.close_queued(ending).ok()?;

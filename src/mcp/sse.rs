@@ -333,13 +333,20 @@ pub const KEEP_ALIVE: Bytes = Bytes::from_static(b":\n\n");
 ///
 /// Line feeds in the data come back from a parser as they were; a carriage return, which JSON has only as white
 /// space, comes back as a line feed.
-pub fn encode(out: &mut BytesMut, pieces: &[&[u8]]) {
+pub fn encode(out: &mut BytesMut, pieces: &[impl AsRef<[u8]>]) {
     const HEAD: &[u8] = b"event: message\ndata: ";
-    out.reserve(HEAD.len() + pieces.iter().map(|piece| piece.len()).sum::<usize>() + 2);
+    out.reserve(
+        HEAD.len()
+            + pieces
+                .iter()
+                .map(|piece| piece.as_ref().len())
+                .sum::<usize>()
+            + 2,
+    );
     out.put_slice(HEAD);
     let mut after_return = false;
     for piece in pieces {
-        let mut rest = *piece;
+        let mut rest = piece.as_ref();
         while let Some(&first) = rest.first() {
             if std::mem::take(&mut after_return) && first == b'\n' {
                 rest = &rest[1..];

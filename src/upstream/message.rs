@@ -154,24 +154,26 @@ impl Message {
         self
     }
 
-    /// The JSON text under the caller's id and with parts of it replaced, in pieces that follow one another. Nothing is
-    /// copied where nothing is replaced. The places are those of [`Message::part_of_result`] and [`Message::page`].
-    pub fn pieces(&self, id: &Bytes, edits: &[Edit]) -> [Bytes; 3] {
-        if edits.is_empty() {
-            return self.with_id(id);
+    /// The JSON text under the caller's id and with parts of it replaced, in pieces that follow one another: nothing of what
+    /// stays is copied. The places do not overlap; they are those of [`Message::part_of_result`], [`Message::page`] and
+    /// [`Message::meta_and_content`].
+    pub fn pieces(&self, id: &Bytes, edits: Vec<Edit>) -> Vec<Bytes> {
+        if self.id.is_none() && edits.is_empty() {
+            return self.with_null_id_replaced(id).into();
         }
-        [self.edited(id, edits), Bytes::new(), Bytes::new()]
-    }
-
-    fn with_id(&self, id: &Bytes) -> [Bytes; 3] {
-        match &self.id {
-            Some(place) => [
-                self.bytes.slice(..place.start),
-                id.clone(),
-                self.bytes.slice(place.end..),
-            ],
-            None => self.with_null_id_replaced(id),
+        let own = self.id.clone().map(|place| (place, id.clone()));
+        let edits = edits.into_iter().map(|edit| (edit.place, edit.text.into()));
+        let mut changes: Vec<(Range<usize>, Bytes)> = own.into_iter().chain(edits).collect();
+        changes.sort_by_key(|(place, _)| place.start);
+        let mut pieces = Vec::with_capacity(2 * changes.len() + 1);
+        let mut at = 0;
+        for (place, text) in changes {
+            pieces.push(self.bytes.slice(at..place.start));
+            pieces.push(text);
+            at = place.end;
         }
+        pieces.push(self.bytes.slice(at..));
+        pieces
     }
 
     /// The result, if it is one.
@@ -180,6 +182,19 @@ impl Message {
             Payload::Result { whole, .. } => std::str::from_utf8(&self.bytes[whole.clone()]).ok(),
             Payload::Error { .. } => None,
         }
+    }
+
+    /// Where the result stands; `None` for an error.
+    pub fn result_place(&self) -> Option<Range<usize>> {
+        match &self.payload {
+            Payload::Result { whole, .. } => Some(whole.clone()),
+            Payload::Error { .. } => None,
+        }
+    }
+
+    /// The JSON text at `place`, a part of the message; unlike [`Message::result`], it is not looked at.
+    pub fn at(&self, place: Range<usize>) -> &[u8] {
+        &self.bytes[place]
     }
 
     /// Where the members `_meta` and `content` of the result stand, as far as it has them.
@@ -222,26 +237,13 @@ impl Message {
     /// An edit that puts `members`, JSON text without braces, in front of those of the result; `None` where that is no
     /// object.
     pub fn insertion(&self, members: &str) -> Option<Edit> {
-        let result = self.result()?;
-        let inner = result.strip_prefix('{')?;
-        let is_empty = inner.trim_start_matches([' ', '\t', '\n', '\r']) == "}";
-        let place = self.part_of_result(inner)?.start;
+        let whole = self.result_place()?;
+        let inner = self.at(whole.clone()).strip_prefix(b"{")?;
+        let is_empty = inner.trim_ascii() == b"}";
+        let place = whole.start + 1;
         Some(Edit {
             place: place..place,
             text: format!("{members}{}", if is_empty { "" } else { "," }),
-        })
-    }
-
-    fn edited(&self, id: &Bytes, edits: &[Edit]) -> Bytes {
-        let own = self.id.clone().map(|place| (place, &id[..]));
-        let edits = edits
-            .iter()
-            .map(|edit| (edit.place.clone(), edit.text.as_bytes()));
-        let mut all: Vec<_> = own.into_iter().chain(edits).collect();
-        all.sort_by_key(|(place, _)| place.start);
-        Bytes::from_owner(Edited {
-            text: splice(&self.bytes, &all),
-            _counted: self.bytes.clone(),
         })
     }
 
@@ -291,17 +293,5 @@ impl Message {
         head.extend_from_slice(id);
         head.extend_from_slice(br#","error":"#);
         [head.into(), error, Bytes::from_static(b"}")]
-    }
-}
-
-/// A text that counts as long as the one it was made of.
-struct Edited {
-    text: Vec<u8>,
-    _counted: Bytes,
-}
-
-impl AsRef<[u8]> for Edited {
-    fn as_ref(&self) -> &[u8] {
-        &self.text
     }
 }

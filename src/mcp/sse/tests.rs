@@ -113,7 +113,7 @@ fn encoded_events_are_one_event_each() {
         b"event: message\ndata: {\ndata: \"a\":1\ndata: }\n\n"
     );
     let mut out = BytesMut::new();
-    encode(&mut out, &[b"{\"id\":", b"7\r", b"\n}"]);
+    encode(&mut out, &["{\"id\":", "7\r", "\n}"]);
     assert_eq!(&out[..], b"event: message\ndata: {\"id\":7\ndata: }\n\n");
 }
 

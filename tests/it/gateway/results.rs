@@ -333,3 +333,24 @@ async fn the_results_of_a_turn_have_a_budget() {
     }
     gate.stop().await;
 }
+
+#[tokio::test]
+async fn a_result_with_nothing_in_it_is_marked_too() {
+    for empty in ["{}", "{ }", "{\t\n}"] {
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":$ID,"result":{empty}}}"#);
+        let script = move |seen: &Seen| match Seen::tool(seen) {
+            "get_fault" => Some(say::json(&answer)),
+            _ => None,
+        };
+        let (_tools, gate) = before(script, "").await;
+        for agent in Agent::both("s", &gate).await {
+            let reply = gate.send(agent.call("1", "get_fault")).await;
+            let mut told = json!({ "_meta": { "io.tollgate/untrusted": { "server": "s" } } });
+            if agent.is_modern() {
+                told["resultType"] = "complete".into();
+            }
+            assert_eq!(result(&reply), told, "{empty:?}");
+        }
+        stop(gate).await;
+    }
+}
