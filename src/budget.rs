@@ -31,9 +31,9 @@ pub struct Budget {
     pub turns: Turns,
 }
 
-/// `text` without anything hidden in it, in at most `max` bytes if it was: made visible, or removed where that is too long.
+/// `text` without anything hidden in it, in at most `max` bytes if it was: made visible, or replaced where that is too long.
 pub fn clean(text: &str, max: usize) -> String {
-    hidden::reveal(text, max).unwrap_or_else(|| hidden::remove(text))
+    hidden::reveal(text, max).unwrap_or_else(|| hidden::mask(text))
 }
 
 /// The same, which takes a copy only of what hides something.

@@ -1,4 +1,4 @@
-//! Characters that nobody sees and models read (requirements, E5): found, made visible, or removed.
+//! Characters that nobody sees and models read (requirements, E5): found, made visible, or replaced.
 //!
 //! Whatever is not ASCII, and every escape, stands inside a string of JSON text, so a text is looked at as a whole, without
 //! a parser. What is hidden is written as `\u{202E}`: visible to people and models, and without effect.
@@ -60,13 +60,18 @@ pub fn reveal(text: &str, max: usize) -> Option<String> {
     (out.len() <= max).then_some(out)
 }
 
-/// `text` without what is hidden.
-pub fn remove(text: &str) -> String {
+/// `text` with a `?` in place of each run of what is hidden, which is never longer. Something stays in its place: without
+/// it, what was read as one word or key might become another.
+pub fn mask(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     while let Some(found) = find(text, at) {
         out.push_str(&text[at..found.start]);
+        out.push('?');
         at = found.end;
+        while let Some(end) = hidden_at(text, at) {
+            at = end;
+        }
     }
     out.push_str(&text[at..]);
     out

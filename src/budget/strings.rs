@@ -53,7 +53,7 @@ pub fn bounded(text: &str, max: usize) -> Result<Option<String>, TooLong> {
     let shown = clean(&cut, |part| hidden::reveal(part, max));
     Ok(Some(match shown {
         Some(shown) if shown.len() <= max => shown,
-        _ => clean(&cut, |part| Some(hidden::remove(part))).ok_or(TooLong)?,
+        _ => clean(&cut, |part| Some(hidden::mask(part))).ok_or(TooLong)?,
     }))
 }
 
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(bounded(&hidden, 200), Ok(Some(shown)));
         assert_eq!(
             bounded(&hidden, hidden.len()),
-            Ok(Some(text("", r"\u200b")))
+            Ok(Some(text("?", r"\u200b")))
         );
         assert_eq!(bounded(&text("x", "y"), 200), Ok(None));
         assert_eq!(bounded(&text("x", &"y".repeat(300)), 200), Err(TooLong));

@@ -1,6 +1,7 @@
 //! What of a server's answers reaches the caller: within bounds, marked, with nothing hidden, and read on where it was cut.
 
 mod builtin;
+mod forged;
 mod notices;
 mod resumed;
 mod sizes;
