@@ -16,7 +16,7 @@ mod written;
 pub use kept::{Held, Kept, LIFE, Origin};
 pub use piece::{Piece, piece};
 pub use shape::Form;
-pub use strings::{TooLong, bounded};
+pub use strings::{Text, TooLong, bounded};
 pub use trim::{Cut, Terms, Why, trim};
 pub use turns::Turns;
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{hidden, written::boundary};
+use crate::mcp::scan::{Rules, ScanError, Scanner};
 
 /// Strings up to so many bytes are never cut.
 const SHORT: usize = 128;
@@ -24,13 +25,34 @@ const WHOLE: [&str; 10] = [
     "jsonrpc",
 ];
 
-/// Strings that come back as they were given, or nobody knows them: what is hidden in them stays.
-const GIVEN: [&str; 4] = [
-    "requestState",
-    "requestId",
-    "progressToken",
-    "io.modelcontextprotocol/subscriptionId",
-];
+/// What a text is, and so which of its strings come back as they were given, or nobody knows them: what is hidden in them
+/// stays. Elsewhere the same words are anybody's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// A whole notification or request.
+    Message,
+    /// A result.
+    Result,
+    /// An error.
+    Error,
+}
+
+impl Text {
+    /// The keys that lead to these strings.
+    fn given(self) -> &'static [&'static [&'static str]] {
+        const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+        match self {
+            Self::Message => &[
+                &["params", "progressToken"],
+                &["params", "requestId"],
+                &["params", "_meta", "progressToken"],
+                &["params", "_meta", SUBSCRIPTION],
+            ],
+            Self::Result => &[&["requestState"], &["nextCursor"], &["_meta", SUBSCRIPTION]],
+            Self::Error => &[],
+        }
+    }
+}
 
 /// No cutting of strings made a text short enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +63,7 @@ pub struct TooLong;
 /// # Errors
 ///
 /// [`TooLong`].
-pub fn bounded(text: &str, max: usize) -> Result<Option<String>, TooLong> {
+pub fn bounded(kind: Text, text: &str, max: usize) -> Result<Option<String>, TooLong> {
     let short = text.len() <= max;
     if short && hidden::find(text, 0).is_none() {
         return Ok(None);
@@ -50,24 +72,61 @@ pub fn bounded(text: &str, max: usize) -> Result<Option<String>, TooLong> {
         true => text.to_owned(),
         false => bound(text, max).ok_or(TooLong)?,
     };
-    let shown = clean(&cut, |part| hidden::reveal(part, max));
+    let given = given(&cut, kind.given());
+    let shown = clean(&cut, &given, |part| hidden::reveal(part, max));
     Ok(Some(match shown {
         Some(shown) if shown.len() <= max => shown,
-        _ => clean(&cut, |part| Some(hidden::mask(part))).ok_or(TooLong)?,
+        _ => clean(&cut, &given, |part| Some(hidden::mask(part))).ok_or(TooLong)?,
     }))
 }
 
-/// `text` cleaned but for what is [`GIVEN`].
-fn clean(text: &str, clean: impl Fn(&str) -> Option<String>) -> Option<String> {
+/// `text` cleaned but for what is `given`.
+fn clean(
+    text: &str,
+    given: &[Range<usize>],
+    clean: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
-    for found in values(text).filter(|found| GIVEN.contains(&found.key)) {
-        out.push_str(&clean(&text[at..found.inner.start])?);
-        out.push_str(&text[found.inner.clone()]);
-        at = found.inner.end;
+    for inner in given {
+        out.push_str(&clean(&text[at..inner.start])?);
+        out.push_str(&text[inner.clone()]);
+        at = inner.end;
     }
     out.push_str(&clean(&text[at..])?);
     Some(out)
+}
+
+/// Where the strings stand to which `paths` lead, without their quotes, in order.
+fn given(text: &str, paths: &[&[&str]]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    // What cannot be read is given by nobody.
+    let _read = Scanner::new(text.as_bytes(), Rules::Loose)
+        .and_then(|mut scanner| follow(&mut scanner, paths, &mut found));
+    found
+}
+
+fn follow(
+    scanner: &mut Scanner<'_>,
+    paths: &[&[&str]],
+    found: &mut Vec<Range<usize>>,
+) -> Result<(), ScanError> {
+    scanner.enter_object()?;
+    while let Some(key) = scanner.key()? {
+        let paths = paths.iter().filter_map(|path| path.split_first());
+        let on: Vec<&[&str]> = paths
+            .filter_map(|(first, rest)| (**first == *key).then_some(rest))
+            .collect();
+        match scanner.peek() {
+            Some(b'{') if on.iter().any(|path| !path.is_empty()) => follow(scanner, &on, found)?,
+            Some(b'"') if on.iter().any(|path| path.is_empty()) => {
+                let place = scanner.value()?.range();
+                found.push(place.start + 1..place.end - 1);
+            }
+            _ => drop(scanner.value()?),
+        }
+    }
+    Ok(())
 }
 
 /// A string of a JSON text.
@@ -195,18 +254,42 @@ mod tests {
     fn what_is_given_back_stays_as_it_is() {
         let text = |sign: &str, state: &str| {
             format!(
-                r#"{{"requestState":"{state}","message":"a{sign}b","progressToken":"{state}"}}"#
+                r#"{{"requestState":"{state}","message":"a{sign}b","_meta":{{"io.modelcontextprotocol/subscriptionId":"{state}"}}}}"#
             )
         };
+        let result = |text: &str, max| bounded(Text::Result, text, max);
         let hidden = text("\u{200b}", r"\u200b");
         let shown = text(r"\\u{200B}", r"\u200b");
-        assert_eq!(bounded(&hidden, 200), Ok(Some(shown)));
+        assert_eq!(result(&hidden, 200), Ok(Some(shown)));
         assert_eq!(
-            bounded(&hidden, hidden.len()),
+            result(&hidden, hidden.len()),
             Ok(Some(text("?", r"\u200b")))
         );
-        assert_eq!(bounded(&text("x", "y"), 200), Ok(None));
-        assert_eq!(bounded(&text("x", &"y".repeat(300)), 200), Err(TooLong));
+        assert_eq!(result(&text("x", "y"), 200), Ok(None));
+        assert_eq!(result(&text("x", &"y".repeat(300)), 200), Err(TooLong));
+    }
+
+    #[test]
+    fn the_same_words_elsewhere_are_anybodys() {
+        for (kind, text) in [
+            (Text::Error, r#"{"message":"","requestState":"X"}"#),
+            (Text::Error, r#"{"data":{"progressToken":"X"}}"#),
+            (Text::Result, r#"{"a":{"requestState":"X"}}"#),
+            (Text::Result, r#"{"requestState":["X"]}"#),
+            (Text::Result, r#"[{"requestState":"1"},"X"]"#),
+            (Text::Message, r#"{"params":{"data":{"requestId":"X"}}}"#),
+            (Text::Message, r#"{"progressToken":"X"}"#),
+        ] {
+            let hidden = text.replace('X', "\u{200b}");
+            let shown = text.replace('X', r"\\u{200B}");
+            assert_eq!(bounded(kind, &hidden, 200), Ok(Some(shown)), "{text}");
+        }
+        let told = r#"{"params":{"progressToken":"\u200b","_meta":{"progressToken":"\u200b"}},"x":"\u200b"}"#;
+        let shown = r#"{"params":{"progressToken":"\u200b","_meta":{"progressToken":"\u200b"}},"x":"\\u{200B}"}"#;
+        assert_eq!(
+            bounded(Text::Message, told, 200),
+            Ok(Some(shown.to_owned()))
+        );
     }
 
     #[test]

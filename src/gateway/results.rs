@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::{Entry, Gateway, asker::Asker, asker::malformed, builtin};
 use crate::{
-    budget::{self, Form, Origin, Terms, Why, hidden, meta},
+    budget::{self, Form, Origin, Terms, Text, Why, hidden, meta},
     mcp::{self, InputRequired, Method, sse},
     policy::{Mark, Permit},
     refusal::Refusal,
@@ -34,7 +34,7 @@ pub(super) fn fit<'m>(
     let max = permit.server().limits.result_bytes;
     let (Some(whole), Some(kind)) = (message.result_place(), message.result_kind()) else {
         let error = message.error().unwrap_or_default();
-        let bounded = budget::bounded(error, max);
+        let bounded = budget::bounded(Text::Error, error, max);
         if bounded != Ok(None) {
             // Whether it asks is judged by what the server wrote, too.
             mcp::wanted_pages(error).map_err(|error| malformed(permit, error.to_string()))?;
@@ -52,7 +52,7 @@ pub(super) fn fit<'m>(
     let form = match asker.method {
         _ if kind == ResultKind::InputRequired => {
             let result = result();
-            let bounded = budget::bounded(result, max);
+            let bounded = budget::bounded(Text::Result, result, max);
             if bounded != Ok(None) {
                 InputRequired::read(result)
                     .map_err(|error| malformed(permit, error.to_string()))?;
@@ -63,9 +63,11 @@ pub(super) fn fit<'m>(
         Some(Method::ResourcesRead) => Form::Resource,
         Some(Method::PromptsGet) => Form::Prompt,
         Some(Method::Complete) => {
-            return changed(message, budget::bounded(result(), max), || {
-                Ok(r#"{"completion":{"values":[],"hasMore":true}}"#.to_owned())
-            });
+            return changed(
+                message,
+                budget::bounded(Text::Result, result(), max),
+                || Ok(r#"{"completion":{"values":[],"hasMore":true}}"#.to_owned()),
+            );
         }
         _ => return Ok((Cow::Borrowed(message), Vec::new())),
     };
@@ -84,7 +86,7 @@ pub(super) fn said(permit: &Permit, text: Bytes) -> Option<Bytes> {
     let server = permit.server();
     // It was read as JSON, which is UTF-8.
     let written = std::str::from_utf8(&text).ok()?;
-    match budget::bounded(written, server.limits.result_bytes) {
+    match budget::bounded(Text::Message, written, server.limits.result_bytes) {
         Ok(None) => Some(text),
         Ok(Some(bounded)) => Some(bounded.into()),
         Err(_too_long) => {
