@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use super::{Entry, Gateway, asker::Asker, asker::malformed, builtin};
 use crate::{
     budget::{self, Form, Origin, Terms, Text, Why, hidden, meta},
-    mcp::{self, InputRequired, Method, sse},
+    mcp::{self, Era, InputRequired, Method, sse},
     policy::{Mark, Permit},
     refusal::Refusal,
     upstream::{Edit, Message, ResultKind},
@@ -19,6 +19,9 @@ use crate::{
 
 /// Bytes of what the gateway may still add to a result of the modern era: its kind, and how long it may be kept.
 const ADDED: usize = 96;
+
+/// Bytes of an error of a turn that is spent.
+const SPENT: usize = 1024;
 
 /// An answer, and what changes in it.
 pub(super) type Fitted<'m> = (Cow<'m, Message>, Vec<Edit>);
@@ -33,43 +36,43 @@ pub(super) fn fit<'m>(
 ) -> Result<Fitted<'m>, Refusal> {
     let max = permit.server().limits.result_bytes;
     let (Some(whole), Some(kind)) = (message.result_place(), message.result_kind()) else {
-        let error = message.error().unwrap_or_default();
-        let bounded = budget::bounded(Text::Error, error, max);
-        if bounded != Ok(None) {
-            // Whether it asks is judged by what the server wrote, too.
-            mcp::wanted_pages(error).map_err(|error| malformed(permit, error.to_string()))?;
-        }
-        return changed(message, bounded, || {
-            let code = message.error_code().unwrap_or_default();
-            Ok(format!(
-                r#"{{"code":{code},"message":"[cut {} bytes; incomplete]"}}"#,
-                error.len()
-            ))
-        });
+        return failure(gateway, permit, asker, entry, message);
     };
-    let result = || message.result().unwrap_or_default();
-    let too_long = || Err(malformed(permit, format!("more than {max} bytes")));
+    let result = message.result().unwrap_or_default();
+    let bounded = |max| budget::bounded(Text::Result, result, max);
     let form = match asker.method {
-        _ if kind == ResultKind::InputRequired => {
-            let result = result();
-            let bounded = budget::bounded(Text::Result, result, max);
+        // In sessions, this kind means nothing.
+        _ if asker.era == Era::Modern && kind == ResultKind::InputRequired => {
+            let bounded = bounded(max);
             if bounded != Ok(None) {
                 InputRequired::read(result)
                     .map_err(|error| malformed(permit, error.to_string()))?;
             }
-            return changed(message, bounded, too_long);
+            let too_long = || Err(malformed(permit, format!("more than {max} bytes")));
+            return disowned(changed(message, bounded, too_long)?);
         }
         Some(Method::ToolsCall) => Form::Tool,
         Some(Method::ResourcesRead) => Form::Resource,
         Some(Method::PromptsGet) => Form::Prompt,
         Some(Method::Complete) => {
-            return changed(
-                message,
-                budget::bounded(Text::Result, result(), max),
-                || Ok(r#"{"completion":{"values":[],"hasMore":true}}"#.to_owned()),
-            );
+            let none = || Ok(r#"{"completion":{"values":[],"hasMore":true}}"#.to_owned());
+            return disowned(changed(message, bounded(max), none)?);
         }
-        _ => return Ok((Cow::Borrowed(message), Vec::new())),
+        // Whole pages, of which nothing is pinned: only what is hidden in them changes.
+        Some(Method::ResourcesList) => {
+            let most = permit.server().limits.response_bytes.max(whole.len());
+            let too_long = || Err(malformed(permit, format!("more than {most} bytes")));
+            return disowned(changed(message, bounded(most), too_long)?);
+        }
+        Some(
+            Method::ToolsList
+            | Method::PromptsList
+            | Method::TemplatesList
+            | Method::Discover
+            | Method::Initialize,
+        ) => return Ok((Cow::Borrowed(message), Vec::new())),
+        // They have nothing to say.
+        _ => return disowned(changed(message, bounded(max), || Ok("{}".to_owned()))?),
     };
     Fit {
         gateway,
@@ -78,6 +81,54 @@ pub(super) fn fit<'m>(
         form,
     }
     .result(entry, message, whole)
+}
+
+/// An error. It counts as a result does, and of a turn that is spent little more than its code stays.
+fn failure<'m>(
+    gateway: &Gateway,
+    permit: &Permit,
+    asker: &Asker,
+    entry: &Entry,
+    message: &'m Message,
+) -> Result<Fitted<'m>, Refusal> {
+    let error = message.error().unwrap_or_default();
+    let max = permit.server().limits.result_bytes;
+    let turns = &gateway.shared.budget.turns;
+    let within = turns.spend(entry.subject(), error.len().min(max), asker.turn_bytes);
+    let max = if within { max } else { SPENT };
+    let bounded = budget::bounded(Text::Error, error, max);
+    if bounded != Ok(None) {
+        // Whether it asks is judged by what the server wrote, too.
+        mcp::wanted_pages(error).map_err(|error| malformed(permit, error.to_string()))?;
+    }
+    let message = changed(message, bounded, || {
+        let code = message.error_code().unwrap_or_default();
+        Ok(format!(
+            r#"{{"code":{code},"message":"[cut {} bytes; incomplete]"}}"#,
+            error.len()
+        ))
+    })?;
+    Ok((message, Vec::new()))
+}
+
+/// A result without marks, in which no server may set any.
+fn disowned(message: Cow<'_, Message>) -> Result<Fitted<'_>, Refusal> {
+    let [meta, _] = message.meta_and_content();
+    let theirs = meta.and_then(|place| std::str::from_utf8(message.at(place)).ok());
+    let Some(theirs) = theirs.filter(|theirs| meta::may_claim(theirs)) else {
+        return Ok((message, Vec::new()));
+    };
+    let whole = message.result().unwrap_or_default();
+    let place = message.part_of_result(theirs).zip(message.result_place());
+    let text = place.map(|(meta, result)| {
+        let (before, after) = (meta.start - result.start, meta.end - result.start);
+        let merged = meta::merged(Some(theirs), "");
+        [&whole[..before], &merged, &whole[after..]].concat()
+    });
+    match text {
+        Some(text) => Ok((Cow::Owned(message.replaced(&text)?), Vec::new())),
+        None => Ok((message, Vec::new())),
+    }
 }
 
 /// What a server says beside its answers, as the caller may have it: notices, and questions in a session. `None` for what
@@ -117,13 +168,13 @@ fn changed<'m>(
     message: &'m Message,
     bounded: Result<Option<String>, budget::TooLong>,
     instead: impl FnOnce() -> Result<String, Refusal>,
-) -> Result<Fitted<'m>, Refusal> {
+) -> Result<Cow<'m, Message>, Refusal> {
     let text = match bounded {
-        Ok(None) => return Ok((Cow::Borrowed(message), Vec::new())),
+        Ok(None) => return Ok(Cow::Borrowed(message)),
         Ok(Some(text)) => text,
         Err(budget::TooLong) => instead()?,
     };
-    Ok((Cow::Owned(message.replaced(&text)?), Vec::new()))
+    Ok(Cow::Owned(message.replaced(&text)?))
 }
 
 /// One result of a tool, a resource or a prompt.
