@@ -16,7 +16,7 @@ mod written;
 pub use kept::{Held, Kept, LIFE, Origin};
 pub use piece::{Piece, piece};
 pub use shape::Form;
-pub use strings::{Text, TooLong, bounded};
+pub use strings::{Text, TooLong, bounded, muted, spoken};
 pub use trim::{Cut, Reader, Terms, Why, trim};
 pub use turns::Turns;
 

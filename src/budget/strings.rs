@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
+
 use super::{hidden, written::boundary};
 use crate::mcp::scan::{Rules, ScanError, Scanner};
 
@@ -78,6 +80,31 @@ pub fn bounded(kind: Text, text: &str, max: usize) -> Result<Option<String>, Too
         Some(shown) if shown.len() <= max => shown,
         _ => clean(&cut, &given, |part| Some(hidden::mask(part))).ok_or(TooLong)?,
     }))
+}
+
+/// Bytes of what notices of progress say in words, at most.
+pub fn spoken(notices: &str) -> usize {
+    let bytes = notices.as_bytes();
+    // Usually nothing.
+    if memchr::memchr(b'\\', bytes).is_none() && memmem::find(bytes, br#""message""#).is_none() {
+        return 0;
+    }
+    values(notices)
+        .filter(|found| found.key == "message" || found.key.contains('\\'))
+        .map(|found| found.inner.len())
+        .sum()
+}
+
+/// A notice of progress that says nothing in words.
+pub fn muted(notice: &str) -> String {
+    let mut out = String::with_capacity(notice.len());
+    let mut at = 0;
+    for inner in given(notice, &[&["params", "message"]]) {
+        out.push_str(&notice[at..inner.start]);
+        at = inner.end;
+    }
+    out.push_str(&notice[at..]);
+    out
 }
 
 /// `text` cleaned but for what is `given`.
@@ -290,6 +317,26 @@ mod tests {
             bounded(Text::Message, told, 200),
             Ok(Some(shown.to_owned()))
         );
+    }
+
+    #[test]
+    fn what_progress_says_counts_and_goes() {
+        for (notice, bytes, told) in [
+            (r#"{"params":{"progress":1,"total":2}}"#, 0, None),
+            (
+                r#"{"params":{"message":"four","progressToken":"t\u0041"}}"#,
+                4,
+                Some(r#"{"params":{"message":"","progressToken":"t\u0041"}}"#),
+            ),
+            (
+                r#"{"params":{"mess\u0061ge":"é\n","progress":1}}"#,
+                4,
+                Some(r#"{"params":{"mess\u0061ge":"","progress":1}}"#),
+            ),
+        ] {
+            assert_eq!(spoken(notice), bytes, "{notice}");
+            assert_eq!(muted(notice), told.unwrap_or(notice));
+        }
     }
 
     #[test]

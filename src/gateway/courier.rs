@@ -8,7 +8,8 @@ use bytes::{Bytes, BytesMut};
 use super::{
     Gateway,
     lanes::{Pause, Paused},
-    pinning, questions, results,
+    pinning, questions,
+    results::{self, Turn},
     session::Session,
     tell,
 };
@@ -24,6 +25,7 @@ pub(super) struct Courier {
     gateway: Gateway,
     permit: Permit,
     line: Line,
+    turn: Turn,
 }
 
 /// Which stream it is.
@@ -40,11 +42,12 @@ pub(super) enum Line {
 }
 
 impl Courier {
-    pub(super) fn new(gateway: &Gateway, permit: &Permit, line: Line) -> Self {
+    pub(super) fn new(gateway: &Gateway, permit: &Permit, line: Line, turn: Turn) -> Self {
         Self {
             gateway: gateway.clone(),
             permit: permit.clone(),
             line,
+            turn,
         }
     }
 
@@ -66,7 +69,9 @@ impl Courier {
     pub(super) fn carry(&self, item: Item, out: &mut BytesMut) {
         match item {
             Item::Notification { news, text } => self.tell(news, text, out),
-            Item::Progress(events) => results::run(&self.permit, &events, out),
+            Item::Progress(events) => {
+                self.turn.run(&self.gateway, &self.permit, &events, out);
+            }
             Item::Request(asking) => self.ask(&asking, out),
             Item::Answer(_) => {}
         }
@@ -86,7 +91,11 @@ impl Courier {
             }
             (Line::Session { .. }, _) => true,
         };
-        if goes_on && let Some(text) = results::said(&self.permit, text) {
+        if !goes_on {
+            return;
+        }
+        let turn = &self.turn;
+        if let Some(text) = turn.notice(&self.gateway, &self.permit, news, text) {
             sse::encode(out, &[&text]);
         }
     }

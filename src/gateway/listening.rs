@@ -12,6 +12,7 @@ use super::{
     finding,
     legacy::{lose, session_of},
     relay, reply,
+    results::Turn,
     session::Listening,
     streams::Place,
 };
@@ -69,8 +70,9 @@ pub(super) async fn listen(
                 pause: None,
             };
             entry.listens();
+            let turn = Turn::of(&entry, ask.policy.calls.turn_bytes);
             let listener = Listener {
-                courier: Courier::new(gateway, permit, line),
+                courier: Courier::new(gateway, permit, line, turn),
                 place,
                 stream,
                 messages,

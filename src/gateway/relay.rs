@@ -13,7 +13,7 @@ use super::{
     courier::Courier,
     entry::Ending,
     event_id::{self, Marks},
-    results,
+    results::{self, Turn},
     resume::{self, Call, Claim, Lost, Offered},
 };
 use crate::{
@@ -54,10 +54,11 @@ impl Relay {
         messages: Box<Messages>,
         ticket: Ticket,
     ) -> Box<Self> {
+        let turn = Turn::of(&entry, asked.asker.turn_bytes);
         let call = Call {
             gateway: gateway.clone(),
             permit: permit.clone(),
-            courier: Courier::new(gateway, permit, asked.line(&ticket, &entry)),
+            courier: Courier::new(gateway, permit, asked.line(&ticket, &entry), turn),
             entry,
             ticket,
             asker: asked.asker.clone(),

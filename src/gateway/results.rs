@@ -4,14 +4,16 @@
 //! Nearly every answer is looked at once and goes on as it came, with its mark. Lists and greetings are not touched: they are
 //! held against what was pinned.
 
+mod beside;
+
 use std::{borrow::Cow, ops::Range};
 
-use bytes::{Bytes, BytesMut};
+pub(super) use beside::{Turn, said};
 
 use super::{Entry, Gateway, asker::Asker, asker::malformed, builtin};
 use crate::{
     budget::{self, Form, Origin, Terms, Text, Why, hidden, meta},
-    mcp::{self, Era, InputRequired, Method, sse},
+    mcp::{self, Era, InputRequired, Method},
     policy::{Mark, Permit},
     refusal::Refusal,
     upstream::{Edit, Message, ResultKind},
@@ -38,18 +40,12 @@ pub(super) fn fit<'m>(
     let (Some(whole), Some(kind)) = (message.result_place(), message.result_kind()) else {
         return failure(gateway, permit, asker, entry, message);
     };
-    let result = message.result().unwrap_or_default();
-    let bounded = |max| budget::bounded(Text::Result, result, max);
+    let result = || message.result().unwrap_or_default();
+    let bounded = |max| budget::bounded(Text::Result, result(), max);
     let form = match asker.method {
         // In sessions, this kind means nothing.
         _ if asker.era == Era::Modern && kind == ResultKind::InputRequired => {
-            let bounded = bounded(max);
-            if bounded != Ok(None) {
-                InputRequired::read(result)
-                    .map_err(|error| malformed(permit, error.to_string()))?;
-            }
-            let too_long = || Err(malformed(permit, format!("more than {max} bytes")));
-            return disowned(changed(message, bounded, too_long)?);
+            return questions(permit, message);
         }
         Some(Method::ToolsCall) => Form::Tool,
         Some(Method::ResourcesRead) => Form::Resource,
@@ -81,6 +77,22 @@ pub(super) fn fit<'m>(
         form,
     }
     .result(entry, message, whole)
+}
+
+/// A result that asks. People answer it, so it is marked and bounded whatever its turn has come to.
+fn questions<'m>(permit: &Permit, message: &'m Message) -> Result<Fitted<'m>, Refusal> {
+    let mark = builtin::untrusted(&permit.server().name);
+    let max = permit.server().limits.result_bytes;
+    let room = max.saturating_sub(mark.len() + ADDED);
+    let result = message.result().unwrap_or_default();
+    let bounded = budget::bounded(Text::Result, result, room);
+    if bounded != Ok(None) {
+        InputRequired::read(result).map_err(|error| malformed(permit, error.to_string()))?;
+    }
+    let too_long = || Err(malformed(permit, format!("more than {max} bytes")));
+    let message = changed(message, bounded, too_long)?;
+    let edits = meta_edit(&message, &mark).into_iter().collect();
+    Ok((message, edits))
 }
 
 /// An error. It counts as a result does, and of a turn that is spent little more than its code stays.
@@ -128,39 +140,6 @@ fn disowned(message: Cow<'_, Message>) -> Result<Fitted<'_>, Refusal> {
     match text {
         Some(text) => Ok((Cow::Owned(message.replaced(&text)?), Vec::new())),
         None => Ok((message, Vec::new())),
-    }
-}
-
-/// What a server says beside its answers, as the caller may have it: notices, and questions in a session. `None` for what
-/// cannot be made short enough.
-pub(super) fn said(permit: &Permit, text: Bytes) -> Option<Bytes> {
-    let server = permit.server();
-    // It was read as JSON, which is UTF-8.
-    let written = std::str::from_utf8(&text).ok()?;
-    match budget::bounded(Text::Message, written, server.limits.result_bytes) {
-        Ok(None) => Some(text),
-        Ok(Some(bounded)) => Some(bounded.into()),
-        Err(_too_long) => {
-            tracing::info!(server = %server.name, bytes = text.len(), "a message is too long and was left out");
-            None
-        }
-    }
-}
-
-/// A run of notices, encoded as ours are: all of it as it came where nothing in it has to change.
-pub(super) fn run(permit: &Permit, events: &[u8], out: &mut BytesMut) {
-    let max = permit.server().limits.result_bytes;
-    // Each was read as JSON, which is UTF-8.
-    let text = std::str::from_utf8(events).unwrap_or_default();
-    if events.len() <= max && hidden::find(text, 0).is_none() {
-        out.extend_from_slice(events);
-        return;
-    }
-    let notices = text.split_terminator("\n\n");
-    for (_, data) in notices.filter_map(|event| event.split_once("data: ")) {
-        if let Some(said) = said(permit, Bytes::copy_from_slice(data.as_bytes())) {
-            sse::encode(out, &[&said]);
-        }
     }
 }
 
@@ -309,10 +288,15 @@ fn meta_edit(message: &Message, mark: &str) -> Option<Edit> {
     }
 }
 
-/// Puts a block before those of the server.
+/// Puts a block before those of the server, also where it has none.
 fn content_edit(message: &Message, block: &str) -> Option<Edit> {
+    if block.is_empty() {
+        return None;
+    }
     let [_, content] = message.meta_and_content();
-    let place = content.filter(|_| !block.is_empty())?;
+    let Some(place) = content else {
+        return message.insertion(&format!(r#""content":[{block}]"#));
+    };
     let filled = is_filled(message, place.clone(), b'[')?;
     Some(before(&place, block, filled))
 }

@@ -18,6 +18,7 @@ use super::{
     finding,
     legacy::session_of,
     listening, reply,
+    results::Turn,
     session::Session,
 };
 use crate::{
@@ -127,11 +128,12 @@ fn again(
         call: Some(id),
         pause: None,
     };
+    let turn = Turn::of(&entry, asker.turn_bytes);
     let call = Call {
         gateway: gateway.clone(),
         permit: permit.clone(),
         entry,
-        courier: Courier::new(gateway, permit, line),
+        courier: Courier::new(gateway, permit, line, turn),
         ticket: Ticket::of_answered(id, session.clone()),
         asker,
     };

@@ -62,8 +62,8 @@ pub(super) fn resume(
 
 /// What changes in an answer that asks: nothing but the state. Only questions that the client offers to answer go on.
 ///
-/// Clients show people which server asks. They know it: each server has an endpoint of its own here, and `_meta` and
-/// questions stay what their schemas say, so nothing is added to them.
+/// Clients show people which server asks. They know it: each server has an endpoint of its own here, and questions stay what
+/// their schemas say, so nothing is added to them.
 pub(super) fn edits(
     gateway: &Gateway,
     asker: &Asker,

@@ -119,14 +119,14 @@ codes! {
     ConnectTimeout "egress.connect_timeout" Upstream 200 Tool, "try again later; the server does not answer";
     UpstreamTls "egress.tls_failed" Upstream 200 Tool, "ask the operator to check the server's certificate or to add its root with ca";
     RedirectRefused "egress.redirect_refused" Upstream 200 Tool, "ask the operator to register the final address; redirects are never followed";
-    FirstByteTimeout "egress.first_byte_timeout" Upstream 200 Tool, "try again later; the server took the request and did not answer in time";
-    IdleTimeout "egress.idle_timeout" Upstream 200 Tool, "try again later; the server stopped sending";
-    CallTimeout "egress.call_timeout" Upstream 200 Tool, "ask for less at once, or let the operator raise the server's timeout";
+    FirstByteTimeout "egress.first_byte_timeout" Upstream 200 Tool, "try again later; the server took the request and did not answer in time; the result is incomplete: do not invent it";
+    IdleTimeout "egress.idle_timeout" Upstream 200 Tool, "try again later; the server stopped sending; the result is incomplete: do not invent it";
+    CallTimeout "egress.call_timeout" Upstream 200 Tool, "ask for less at once, or let the operator raise the server's timeout; the result is incomplete: do not invent it";
     ResponseHeadInvalid "egress.response_head_invalid" Upstream 200 Tool, "the server's answer is not valid HTTP; ask its operator";
-    ResponseTooLarge "egress.response_too_large" Upstream 200 Tool, "ask for less at once";
+    ResponseTooLarge "egress.response_too_large" Upstream 200 Tool, "ask for less at once; the result is incomplete: do not invent it";
     ResponseEncoding "egress.response_encoding" Upstream 200 Tool, "the server's answer cannot be decoded; ask its operator";
-    AnswersOverloaded "egress.overloaded" Internal 200 Tool, "try again when fewer large answers are on their way";
-    ConnectionLost "egress.connection_lost" Upstream 200 Tool, "the connection broke; whether the call took effect is not known";
+    AnswersOverloaded "egress.overloaded" Internal 200 Tool, "try again when fewer large answers are on their way; the result is incomplete: do not invent it";
+    ConnectionLost "egress.connection_lost" Upstream 200 Tool, "the connection broke; whether the call took effect is not known; the result is incomplete: do not invent it";
 
     UpstreamStatus "upstream.status" Upstream 200 Tool, "the server refused the request; ask its operator";
     UpstreamUnauthorized "upstream.unauthorized" Upstream 200 Tool, "the server wants credentials, which this version cannot provide";
@@ -134,8 +134,8 @@ codes! {
     UpstreamMalformed "upstream.malformed" Upstream 200 Tool, "the server's answer is not valid; ask its operator";
     UpstreamWrongId "upstream.wrong_id" Upstream 200 Tool, "the server answered another request; ask its operator";
     UpstreamExtraAnswer "upstream.extra_answer" Upstream 200 Tool, "the server answered more than once; ask its operator";
-    UpstreamNoAnswer "upstream.no_answer" Upstream 200 Tool, "the server ended its stream without an answer; whether the call took effect is not known";
-    UpstreamEventTooLarge "upstream.event_too_large" Upstream 200 Tool, "ask for less at once";
+    UpstreamNoAnswer "upstream.no_answer" Upstream 200 Tool, "the server ended its stream without an answer; whether the call took effect is not known; the result is incomplete: do not invent it";
+    UpstreamEventTooLarge "upstream.event_too_large" Upstream 200 Tool, "ask for less at once; the result is incomplete: do not invent it";
     UpstreamSessionLost "upstream.session_lost" Upstream 404 Rpc(-32600), "start a new session with `initialize`";
     UpstreamSessionsOnly "upstream.sessions_only" Upstream 400 Rpc(-32600), "start a session with `initialize`; this server speaks the session protocol only";
     UpstreamRevision "upstream.revision" Upstream 400 Rpc(-32602), "ask the operator for a newer version of the server; sessions speak 2025-03-26 to 2025-11-25";

@@ -6,6 +6,7 @@ mod notices;
 mod resumed;
 mod sizes;
 mod time;
+mod turns;
 
 use serde_json::{Value, json};
 

@@ -102,7 +102,8 @@ async fn a_question_and_its_answer_go_through_byte_for_byte() {
         let text = text.split_once("data: ").map_or(text, |(_, data)| data);
         assert_eq!(
             text.replace(r#""id":"x""#, r#""id":$ID"#)
-                .replace(&format!("\"{token}\""), STATE),
+                .replace(&format!("\"{token}\""), STATE)
+                .replace(r#""io.tollgate/untrusted":{"server":"s"},"#, ""),
             asking(&format!(r#"{FORM} , "requestState" : {STATE},"y":[ ]"#))
         );
         let reply = gate.send(call(&agent, &again(&params, &token))).await;
@@ -136,7 +137,10 @@ async fn a_server_without_state_is_told_none() {
     let reply = gate.send(call(&agent, CALL)).await;
     let token = token(&reply);
     let result = reply.json()["result"].clone();
-    assert_eq!(result["_meta"], json!({"n": 1.0}));
+    assert_eq!(
+        result["_meta"],
+        json!({ "n": 1.0, "io.tollgate/untrusted": { "server": "s" } })
+    );
     assert_eq!(result["inputRequests"]["who"]["params"]["message"], "who?");
     let state = format!(r#""requestState":"{token}""#);
     for params in [
@@ -282,7 +286,7 @@ async fn a_round_outlives_a_restart() {
     stop(gate).await;
 }
 
-/// Sessions know no rounds: the members mean nothing there, and go through as they are.
+/// Sessions know no rounds: the members mean nothing there, and go through as they are, marked as any result.
 #[tokio::test]
 async fn sessions_have_no_rounds() {
     const RESULT: &str =
@@ -302,7 +306,8 @@ async fn sessions_have_no_rounds() {
     for state in ["7", &format!("\"{token}\"")] {
         let params = format!(r#"{CALL},"inputResponses":7,"requestState":{state}"#);
         let reply = gate.send(session.request("1", "tools/call", &params)).await;
-        let expected: Value = serde_json::from_str(RESULT).unwrap();
+        let mut expected: Value = serde_json::from_str(RESULT).unwrap();
+        expected["_meta"] = json!({ "io.tollgate/untrusted": { "server": "s" } });
         assert_eq!(reply.json()["result"], expected, "{}", reply.body);
         let seen = tools.of("tools/call").pop().unwrap();
         assert!(seen.text.contains(&params), "{}", seen.text);

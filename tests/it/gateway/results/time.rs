@@ -5,13 +5,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time;
 
-use super::{Agent, answering, result, text};
+use super::{Agent, answering, before, result, text};
 use crate::{
-    gateway::quiet,
+    gateway::{SHORT, quiet},
     support::{
         client::Ask,
         pipeline::{Door, Pipeline},
-        tools::Tools,
+        sound as say,
+        tools::{Seen, Step, Tools},
     },
 };
 
@@ -65,4 +66,31 @@ async fn results_without_a_turn_share_a_budget_of_a_minute() {
     }
     passes(Duration::from_secs(60)).await;
     assert!(!spent().await);
+}
+
+/// A model that is told of a timeout must not make up what the tool would have said.
+#[tokio::test]
+async fn what_did_not_come_in_time_is_not_to_be_invented() {
+    let script = |seen: &Seen| match seen.tool() {
+        "get_fault" => Some(vec![Step::Hang]),
+        "send_mail" => Some(vec![say::stream(), Step::Hang]),
+        _ => None,
+    };
+    let (_tools, gate) = before(script, SHORT).await;
+    for agent in Agent::both("s", &gate).await {
+        for (tool, code) in [
+            ("get_fault", "egress.first_byte_timeout"),
+            ("send_mail", "egress.idle_timeout"),
+        ] {
+            let told = result(&gate.send(agent.call("1", tool)).await);
+            let said = told["content"][0]["text"].as_str().unwrap();
+            assert!(
+                said.starts_with(code)
+                    && said.contains("the result is incomplete: do not invent it"),
+                "{said}"
+            );
+            assert_eq!(told["isError"], true);
+        }
+    }
+    gate.stop().await;
 }
