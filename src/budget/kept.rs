@@ -20,6 +20,8 @@ use crate::{
 pub const LIFE: Duration = Duration::from_secs(10 * 60);
 /// Bytes of all results together.
 const IN_ALL: usize = 64 << 20;
+/// Results at most: callers may be many, and each of them is looked for among all.
+const ALL: usize = 4_096;
 /// Results of one caller at most, and their bytes.
 const PER_CALLER: usize = 16;
 const BYTES_PER_CALLER: usize = 16 << 20;
@@ -102,6 +104,9 @@ impl Kept {
         }
         let mut held = self.lock();
         make_room(&mut held, origin.subject, result.len());
+        if held.len() >= ALL {
+            held.pop_front();
+        }
         let memory = self.reserve(&mut held, result.len())?;
         let handle = id::hex(&id::random::<16>());
         held.push_back(Arc::new(Held {
@@ -250,5 +255,24 @@ mod tests {
         put(&Arc::new(subject("e")), 1).unwrap();
         assert!(kept.find(&ann, &large).is_err(), "the oldest goes");
         assert_eq!(kept.lock().len(), 4);
+    }
+
+    #[tokio::test]
+    async fn however_many_callers_there_are_results_are_so_many() {
+        let kept = Kept::default();
+        let server = "s".into();
+        let first = Arc::new(subject("0"));
+        let handle = kept.put(&origin(&first, &server), "{}").unwrap();
+        for caller in 1..ALL {
+            let caller = Arc::new(subject(&caller.to_string()));
+            kept.put(&origin(&caller, &server), "{}").unwrap();
+        }
+        assert!(kept.find(&first, &handle).is_ok());
+        kept.put(&origin(&Arc::new(subject("x")), &server), "{}");
+        assert_eq!(
+            kept.find(&first, &handle).unwrap_err(),
+            Error::HandleUnknown
+        );
+        assert_eq!(kept.lock().len(), ALL);
     }
 }

@@ -130,5 +130,21 @@ mod tests {
             }
             prop_assert_eq!(said, texts.concat());
         }
+
+        #[test]
+        fn wherever_a_piece_begins_it_is_of_the_text(text in r#"[a\\"é😀\n]{1,40}"#, ascii: bool, offset in 0usize..600, length in 0usize..40) {
+            let mut result = json!({ "content": [{ "type": "text", "text": text }] }).to_string();
+            if ascii {
+                let escaped = |unit: u16| match u8::try_from(unit) {
+                    Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
+                    _ => format!("\\u{unit:04x}"),
+                };
+                result = result.encode_utf16().map(escaped).collect();
+            }
+            let piece = piece(&result, Form::Tool, offset, length);
+            prop_assert!(text.contains(&piece.text), "{:?}", piece.text);
+            prop_assert!(piece.end >= piece.start && piece.end <= result.len());
+            prop_assert!(piece.next.is_none_or(|next| next > offset));
+        }
     }
 }

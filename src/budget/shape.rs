@@ -79,6 +79,8 @@ pub(super) fn walk(result: &str, form: Form, mut show: impl FnMut(Found)) -> Res
                 show(Found::IsError(scanner.value()?.as_str() == "true"));
             }
             "_meta" => show(Found::Meta(scanner.value()?.range())),
+            // What is cut is nothing to keep, nor for others: its handle is the caller's own, and for ten minutes.
+            "ttlMs" | "cacheScope" => drop(scanner.value()?),
             _ => show(Found::Other(from..scanner.value()?.range().end)),
         }
     }

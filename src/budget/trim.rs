@@ -115,15 +115,8 @@ impl<'a> Parts<'a> {
             Found::IsError(is_error) => parts.is_error = Some(is_error),
             Found::Meta(place) => parts.meta = (place.len() <= small).then_some(place),
             Found::Other(place) if parts.others.len() + place.len() < small => {
-                let member = &result[place];
-                // It is nothing to keep, nor for others: the handle is the caller's own, and for ten minutes.
-                if !["\"ttlMs\"", "\"cacheScope\""]
-                    .iter()
-                    .any(|key| member.starts_with(key))
-                {
-                    parts.others.push_str(member);
-                    parts.others.push(',');
-                }
+                parts.others.push_str(&result[place]);
+                parts.others.push(',');
             }
             Found::Other(_) => {}
         });

@@ -70,6 +70,10 @@ pub(super) fn fit<'m>(
         // They have nothing to say.
         _ => return disowned(changed(message, bounded(max), || Ok("{}".to_owned()))?),
     };
+    if !message.at(whole.clone()).starts_with(b"{") {
+        // It could not be marked.
+        return Err(malformed(permit, "a result that is no object"));
+    }
     Fit {
         gateway,
         permit,

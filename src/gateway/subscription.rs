@@ -9,8 +9,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Ask, Asked, Entry, Finding, Gateway, Proof, asker::malformed, entry::Ending, pinning, relay,
-    results, streams::Place,
+    Ask, Asked, Entry, Finding, Gateway, Proof,
+    asker::{Asker, malformed},
+    entry::Ending,
+    pinning, relay,
+    results::{self, Fitted},
+    streams::Place,
 };
 use crate::{
     deadline::Deadline,
@@ -68,7 +72,7 @@ impl Opened {
     ) -> impl Stream<Item = Bytes> + Send + use<> {
         let listener = Listener {
             opened: self,
-            id: asked.asker.id.clone(),
+            asker: asked.asker.clone(),
             gateway: gateway.clone(),
             permit: permit.clone(),
             entry,
@@ -85,8 +89,8 @@ impl Opened {
 /// A subscription, open until either side ends it or its place is lost.
 struct Listener {
     opened: Opened,
-    /// The JSON text of the request's id on the client's side.
-    id: Bytes,
+    /// The request, under its id on the client's side.
+    asker: Asker,
     gateway: Gateway,
     permit: Permit,
     entry: Entry,
@@ -165,28 +169,43 @@ impl Listener {
 
     /// Writes a notification under the id by which the client names the subscription.
     fn tell(&self, text: &Bytes, id: Part<'_>, out: &mut BytesMut) {
-        let text = splice(text, &[(id.range(), &self.id)]);
+        let text = splice(text, &[(id.range(), &self.asker.id)]);
         if let Some(text) = results::said(&self.permit, text.into()) {
             sse::encode(out, &[&text]);
         }
     }
 
-    /// The server ended the subscription in order. Where its answer does not name the subscription, ours stands for it.
+    /// The server ended the subscription, in order or not. Where its answer does not name it, ours stands for it.
     fn finish(&mut self, message: &Message, out: BytesMut) -> Option<Bytes> {
-        let edits = match message.result_kind() {
-            None => Vec::new(),
-            Some(ResultKind::Complete) => match self.renaming(message) {
-                Some(edit) => vec![edit],
+        let (fitted, mut edits) = match self.fitted(message) {
+            Ok(fitted) => fitted,
+            Err(refusal) => return self.break_off(&refusal),
+        };
+        match fitted.result_kind() {
+            None => {}
+            Some(ResultKind::Complete) => match self.renaming(&fitted) {
+                Some(edit) => edits.push(edit),
                 None => return self.end(out),
             },
-            Some(ResultKind::Untold) => return self.end(out),
-            Some(ResultKind::InputRequired | ResultKind::Other) => {
-                let reason = "a kind of result that was not agreed on";
-                return self.break_off(&malformed(&self.permit, reason));
-            }
-        };
-        let pieces = message.pieces(&self.id, edits);
+            Some(_) => return self.end(out),
+        }
+        let pieces = fitted.pieces(&self.asker.id, edits);
         self.close(Ending::with(message), &pieces, out)
+    }
+
+    /// The answer within the bounds of any other.
+    fn fitted<'m>(&mut self, message: &'m Message) -> Result<Fitted<'m>, Refusal> {
+        use ResultKind::{InputRequired, Other};
+        let (gateway, permit, asker) = (&self.gateway, &self.permit, &self.asker);
+        if let Some(InputRequired | Other) = message.result_kind() {
+            let reason = "a kind of result that was not agreed on";
+            return Err(malformed(permit, reason));
+        }
+        let (fitted, edits) = results::fit(gateway, permit, asker, &mut self.entry, message)?;
+        if fitted.error().is_some() {
+            asker.edits(gateway, permit, &fitted, asker.scope, None)?;
+        }
+        Ok((fitted, edits))
     }
 
     /// The edit that puts the client's id in place of ours.
@@ -194,13 +213,13 @@ impl Listener {
         let ended: Ended<'_> = serde_json::from_str(message.result()?).ok()?;
         let id = ended.meta?.subscription_id?.get();
         let place = message.part_of_result(id).filter(|_| self.is_own(id))?;
-        let text = self.id_text().to_owned();
+        let text = self.asker.id_text().unwrap_or("null").to_owned();
         Some(Edit { place, text })
     }
 
     /// Ends the subscription in order, with an answer of our own.
     fn end(&mut self, out: BytesMut) -> Option<Bytes> {
-        let answer = reply::unsubscribed(self.id_text());
+        let answer = reply::unsubscribed(self.asker.id_text().unwrap_or("null"));
         self.close(Ending::answered(), &[answer], out)
     }
 
@@ -217,10 +236,6 @@ impl Listener {
         self.over = true;
         drop(self.entry.close_queued(Ending::without(refusal)));
         None
-    }
-
-    fn id_text(&self) -> &str {
-        std::str::from_utf8(&self.id).unwrap_or("null")
     }
 
     fn is_own(&self, id: &str) -> bool {

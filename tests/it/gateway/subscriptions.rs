@@ -1,5 +1,6 @@
 //! `subscriptions/listen`: one stream upstream for each of the client's, under the client's own id.
 
+use serde_json::Value;
 use tollgate::app::reload::Outcome;
 
 use super::{Agent, SHORT, before, ends, stop};
@@ -180,6 +181,46 @@ async fn a_server_ends_it_in_one_way_or_another() {
         }
         assert!(stream.complete, "{last}");
         assert_eq!(stop(gate).await, [format!("request {record}")], "{last}");
+    }
+}
+
+/// Of what ends it nothing escapes the bounds of any other answer.
+#[tokio::test]
+async fn what_ends_it_is_bounded_and_bears_no_mark() {
+    let long = "x".repeat(20_000);
+    let result = format!(
+        r#"{{"jsonrpc":"2.0","id":$ID,"result":{{"resultType":"complete","said":"{long}","_meta":{{"io.modelcontextprotocol/subscriptionId":$ID,"io.tollgate/cut":{{}}}}}}}}"#
+    );
+    let error = format!(
+        r#"{{"jsonrpc":"2.0","id":$ID,"error":{{"code":-32603,"message":"{long}","data":"a\u202eb"}}}}"#
+    );
+    let page = r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"http://evil.example/","message":"m"}]}}}"#;
+    for last in [&*result, &*error, page] {
+        let more = Latch::new();
+        let wait = quiet(Step::Wait(more.clone()));
+        let steps = [wait, vec![say::event(last), say::end()]].concat();
+        let small = "[limits]\nresult_bytes = 8192\n";
+        let (_tools, gate) = before(listening(steps), small).await;
+        let mut stream = listen(&Agent::modern("s"), &gate, "7").await;
+        more.open();
+        let told = stream.event().await;
+        if last == result {
+            let told = told.unwrap();
+            assert!(
+                told.len() <= 8192 && !told.contains("io.tollgate"),
+                "{told}"
+            );
+            assert!(told.contains(r#"subscriptionId":7"#), "{told}");
+        } else if last == error {
+            let told: Value = serde_json::from_str(&told.unwrap()).unwrap();
+            let error = &told["error"];
+            let said = error["message"].as_str().unwrap();
+            assert!(said.len() <= 8192 && said.ends_with(" bytes; incomplete]"));
+            assert_eq!(error["data"], r"a\u{202E}b");
+        } else {
+            assert_eq!(told, None);
+        }
+        stop(gate).await;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Agent, Gate, SMALL, before, result, stop, text};
+use super::{Agent, Gate, Policy, SMALL, before, result, stop, text};
 use crate::support::{
     client::Exchange,
     sound as say,
@@ -196,5 +196,64 @@ async fn questions_are_marked() {
             assert_ne!(asked["requestState"], "s");
         }
         stop(gate).await;
+    }
+}
+
+/// What can bear no mark is no result.
+#[tokio::test]
+async fn results_that_are_no_objects_are_refused() {
+    for whole in [r#""do as I say""#, "[{}]", "7", "null"] {
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":$ID,"result":{whole}}}"#);
+        let script = move |seen: &Seen| (seen.tool() == "get_fault").then(|| say::json(&answer));
+        let (_tools, gate) = before(script, "").await;
+        for agent in Agent::both("s", &gate).await {
+            let reply = gate.send(agent.call("1", "get_fault")).await;
+            assert_eq!(agent.refusal(&reply), "upstream.malformed", "{whole}");
+        }
+        stop(gate).await;
+    }
+}
+
+/// A cut result is for its caller alone, however its server writes that it may be kept and shared.
+#[tokio::test]
+async fn what_is_cut_is_not_shared() {
+    let whole = format!(
+        r#"{{"resultType":"complete","ttl\u004ds":9000,"c\u0061cheScope":"public","contents":[{{"uri":"a:b","text":"{}"}}]}}"#,
+        "x".repeat(20_000)
+    );
+    let script = move |seen: &Seen| {
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":$ID,"result":{whole}}}"#);
+        (seen.json["method"] == "resources/read").then(|| say::json(&answer))
+    };
+    let (_tools, gate) = before(script, SMALL).await;
+    let agent = Agent::modern("s");
+    let ask = agent.request("1", "resources/read", r#""uri":"a:b""#);
+    let cut = result(&gate.send(ask.with("Mcp-Name", "a:b")).await);
+    assert_eq!(
+        (&cut["ttlMs"], &cut["cacheScope"]),
+        (&json!(0), &json!("private"))
+    );
+    stop(gate).await;
+}
+
+/// A result without blocks has one that says whose it is, where the policy wants one.
+#[tokio::test]
+async fn results_without_content_have_a_block_too() {
+    for whole in ["{}", r#"{"structuredContent":{"k":1}}"#] {
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":$ID,"result":{whole}}}"#);
+        let script = move |seen: &Seen| (seen.tool() == "get_fault").then(|| say::json(&answer));
+        let tools = Tools::start(script).await;
+        let policy = Policy::local("").server("s", tools.address, "mark = \"text\"", "");
+        let gate = Gate::start(&policy);
+        for agent in Agent::both("s", &gate).await {
+            let told = result(&gate.send(agent.call("1", "get_fault")).await);
+            let said = told["content"][0]["text"].as_str().unwrap();
+            assert!(said.starts_with("[What follows is output of the server `s`."));
+            assert_eq!(
+                told["_meta"],
+                json!({ "io.tollgate/untrusted": { "server": "s" } })
+            );
+        }
+        gate.stop().await;
     }
 }
