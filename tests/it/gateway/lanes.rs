@@ -1,6 +1,7 @@
 //! How many calls of a conversation run at once, how many wait, and what becomes of those.
 
 mod servers;
+mod ways;
 
 use serde_json::Value;
 
