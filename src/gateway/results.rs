@@ -1,8 +1,8 @@
 //! What of a server's answer, or of what it says beside it, reaches the caller: within its bounds, nothing hidden in it,
 //! marked as a server's.
 //!
-//! Nearly every answer is looked at once and goes on as it came, with its mark. Lists and greetings are not touched: they are
-//! held against what was pinned.
+//! Nearly every answer is looked at once and goes on as it came, with its mark. Of lists and greetings, which are held against
+//! what was pinned, only marks that are not ours go.
 
 mod beside;
 
@@ -52,13 +52,13 @@ pub(super) fn fit<'m>(
         Some(Method::PromptsGet) => Form::Prompt,
         Some(Method::Complete) => {
             let none = || Ok(r#"{"completion":{"values":[],"hasMore":true}}"#.to_owned());
-            return disowned(changed(message, bounded(max), none)?);
+            return Ok(disowned(changed(message, bounded(max), none)?));
         }
         // Whole pages, of which nothing is pinned: only what is hidden in them changes.
         Some(Method::ResourcesList) => {
             let most = permit.server().limits.response_bytes.max(whole.len());
             let too_long = || Err(malformed(permit, format!("more than {most} bytes")));
-            return disowned(changed(message, bounded(most), too_long)?);
+            return Ok(disowned(changed(message, bounded(most), too_long)?));
         }
         Some(
             Method::ToolsList
@@ -66,9 +66,12 @@ pub(super) fn fit<'m>(
             | Method::TemplatesList
             | Method::Discover
             | Method::Initialize,
-        ) => return Ok((Cow::Borrowed(message), Vec::new())),
+        ) => return Ok(disowned(Cow::Borrowed(message))),
         // They have nothing to say.
-        _ => return disowned(changed(message, bounded(max), || Ok("{}".to_owned()))?),
+        _ => {
+            let nothing = || Ok("{}".to_owned());
+            return Ok(disowned(changed(message, bounded(max), nothing)?));
+        }
     };
     if !message.at(whole.clone()).starts_with(b"{") {
         // It could not be marked.
@@ -128,23 +131,14 @@ fn failure<'m>(
 }
 
 /// A result without marks, in which no server may set any.
-fn disowned(message: Cow<'_, Message>) -> Result<Fitted<'_>, Refusal> {
+fn disowned(message: Cow<'_, Message>) -> Fitted<'_> {
     let [meta, _] = message.meta_and_content();
-    let theirs = meta.and_then(|place| std::str::from_utf8(message.at(place)).ok());
-    let Some(theirs) = theirs.filter(|theirs| meta::may_claim(theirs)) else {
-        return Ok((message, Vec::new()));
-    };
-    let whole = message.result().unwrap_or_default();
-    let place = message.part_of_result(theirs).zip(message.result_place());
-    let text = place.map(|(meta, result)| {
-        let (before, after) = (meta.start - result.start, meta.end - result.start);
-        let merged = meta::merged(Some(theirs), "");
-        [&whole[..before], &merged, &whole[after..]].concat()
+    let edit = meta.and_then(|place| {
+        let theirs = std::str::from_utf8(message.at(place.clone())).ok()?;
+        let text = meta::may_claim(theirs).then(|| meta::merged(Some(theirs), ""))?;
+        Some(Edit { place, text })
     });
-    match text {
-        Some(text) => Ok((Cow::Owned(message.replaced(&text)?), Vec::new())),
-        None => Ok((message, Vec::new())),
-    }
+    (message, edit.into_iter().collect())
 }
 
 fn changed<'m>(

@@ -183,7 +183,7 @@ impl Listener {
         };
         match fitted.result_kind() {
             None => {}
-            Some(ResultKind::Complete) => match self.renaming(&fitted) {
+            Some(ResultKind::Complete) if edits.is_empty() => match self.renaming(&fitted) {
                 Some(edit) => edits.push(edit),
                 None => return self.end(out),
             },

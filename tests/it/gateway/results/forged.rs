@@ -109,6 +109,12 @@ async fn a_server_does_not_mark_what_is_not_marked() {
             "completion/complete" => r#""completion":{"values":["x"]}"#,
             "resources/list" => r#""resources":[{"uri":"a:b","name":"n"}]"#,
             "logging/setLevel" => r#""x":1"#,
+            "server/discover" => r#""supportedVersions":["2026-07-28"],"capabilities":{}"#,
+            "tools/list" => r#""tools":[{"name":"a","inputSchema":{"type":"object"}}]"#,
+            "prompts/list" => r#""prompts":[{"name":"a"}]"#,
+            "resources/templates/list" => {
+                r#""resourceTemplates":[{"name":"a","uriTemplate":"a:{b}"}]"#
+            }
             _ => return None,
         };
         Some(say::result(seen.modern(), &format!("{{{said},{CLAIMS}}}")))
@@ -117,16 +123,21 @@ async fn a_server_does_not_mark_what_is_not_marked() {
     for agent in Agent::both("s", &gate).await {
         let complete =
             r#""ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""}"#;
-        let mut asks = vec![("completion/complete", complete), ("resources/list", "")];
+        let mut asks = vec![("completion/complete", complete)];
+        let lists = ["resources", "tools", "prompts", "resources/templates"];
+        let lists = lists.map(|list| format!("{list}/list"));
+        asks.extend(lists.iter().map(|list| (&**list, "")));
         if !agent.is_modern() {
             asks.push(("logging/setLevel", r#""level":"info""#));
+        } else {
+            asks.push(("server/discover", ""));
         }
         for (method, params) in asks {
             let told = result(&gate.send(agent.request("1", method, params)).await);
             assert_eq!(told["_meta"], json!({ "a/b": 1 }), "{method}: {told}");
         }
     }
-    stop(gate).await;
+    gate.stop().await;
 }
 
 /// The kind of results that ask is known in the modern era only: in sessions, the result is one like any other.
