@@ -15,7 +15,8 @@ use super::{
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record},
     catalog::{
-        Accept, Change, Item, ItemKind, Others, Overview, Pinned, diff, pins_file, suspicions,
+        Accept, Change, Chosen, Item, ItemKind, Others, Overview, Pinned, diff, pins_file,
+        suspicions,
     },
     id,
     policy::{self, Permit, Pin, Purpose, Server},
@@ -220,17 +221,23 @@ async fn accept_by(
     })
 }
 
-/// The name that is accepted: `NAME@DIGEST` stands for `NAME`, as long as nothing else is seen under it.
-fn named(overview: &Overview, written: &str) -> Result<Arc<str>, Refusal> {
+/// What is accepted: `NAME@DIGEST` is refused where something else is seen under the name.
+fn named(overview: &Overview, written: &str) -> Result<Chosen, Refusal> {
     let all = || overview.blocked.iter().chain(&overview.pinned.items);
     let parts = written.rsplit_once('@');
     let Some((name, digest)) = parts.filter(|_| all().all(|item| *item.name != *written)) else {
-        return Ok(written.into());
+        return Ok(Chosen {
+            name: written.into(),
+            digest: None,
+        });
     };
     let mut seen = overview.blocked.iter().filter(|item| *item.name == *name);
     let other = seen.find(|item| digest.is_empty() || !id::hex(&item.digest).starts_with(digest));
     match other {
-        None => Ok(name.into()),
+        None => Ok(Chosen {
+            name: name.into(),
+            digest: Some(digest.to_owned()),
+        }),
         Some(other) => {
             let found = id::hex(&other.digest);
             let public = format!(

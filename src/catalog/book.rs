@@ -1,6 +1,6 @@
 //! What is pinned of one server, at hand: what lists are held against, and what a first list is entered into.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -83,6 +83,9 @@ impl Book {
             },
             ..Judged::default()
         };
+        let pinned = shown.iter().zip(&verdicts);
+        let pinned = pinned.filter(|(_, verdict)| matches!(verdict, Verdict::Pinned(_)));
+        let mut stand: HashSet<&str> = pinned.map(|(shown, _)| &*shown.name).collect();
         for (shown, verdict) in shown.iter().zip(verdicts) {
             let fate = match verdict {
                 Verdict::Pinned(Some(tool)) => match tool.unfit(era) {
@@ -93,7 +96,9 @@ impl Book {
                     }
                 },
                 Verdict::Pinned(None) => Fate::Keep,
-                Verdict::Blocked(_) => self.instead(shown),
+                // Once: of one name a page may hold thousands, and what stands for them may be long.
+                Verdict::Blocked(_) if stand.insert(&shown.name) => self.instead(shown),
+                Verdict::Blocked(_) => Fate::Drop,
             };
             judged.fates.push(fate);
         }
@@ -166,7 +171,10 @@ impl Book {
     ) -> Result<(Fate<Arc<str>>, Report), Error> {
         let shown = [Shown::instructions(text)];
         let (book, taken) = self.taking(view, ItemKind::Instructions, &shown).await?;
-        let (verdicts, blocks) = book.known.state().judge(view, &shown);
+        let mut state = book.known.state();
+        state.begin(view, ItemKind::Instructions);
+        let (verdicts, blocks) = state.judge(view, &shown);
+        drop(state);
         let fate = match &verdicts[..] {
             [Verdict::Pinned(_)] => Fate::Keep,
             _ => book.instead(&shown[0]),
@@ -222,7 +230,7 @@ impl Turn {
         let kind = ItemKind::of(self.list);
         let (book, taken) = self.book.taking(self.view, kind, shown).await?;
         let mut state = book.known.state();
-        state.blocked.begin(self.view, kind);
+        state.begin(self.view, kind);
         let (verdicts, blocks) = state.judge(self.view, shown);
         if self.list == List::Tools {
             state.learn(self.view, shown, &verdicts, Some(self.changes));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{By, Catalog, Error, Item, MAX_VARIANTS, Pinned, known::State};
-use crate::policy::Server;
+use crate::{id, policy::Server};
 
 /// What is pinned of a server, and what this process last saw of it that is not.
 #[derive(Clone, Debug)]
@@ -20,14 +20,32 @@ pub enum Accept {
     /// Everything that is pinned or was seen.
     All,
     /// What has these names, of whatever kind.
-    Named(Vec<Arc<str>>),
+    Named(Vec<Chosen>),
+}
+
+/// What is accepted under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// The name.
+    pub name: Arc<str>,
+    /// Only the definition whose SHA-256 begins with these hexadecimal digits; what else is seen under the name, now or
+    /// since it was looked at, is not accepted.
+    pub digest: Option<String>,
+}
+
+impl Chosen {
+    fn covers(&self, item: &Item) -> bool {
+        let digest = self.digest.as_deref();
+        item.name == self.name
+            && digest.is_none_or(|digest| id::hex(&item.digest).starts_with(digest))
+    }
 }
 
 impl Accept {
     fn covers(&self, item: &Item) -> bool {
         match self {
             Self::All => true,
-            Self::Named(names) => names.contains(&item.name),
+            Self::Named(chosen) => chosen.iter().any(|chosen| chosen.covers(item)),
         }
     }
 }
@@ -83,12 +101,12 @@ fn accepting(
         .items()
         .filter(|item| what.covers(item))
         .collect();
-    if let Accept::Named(names) = what {
-        let has = |name: &Arc<str>| {
+    if let Accept::Named(chosen) = what {
+        let has = |chosen: &&Chosen| {
             let mut items = seen.iter().copied().chain(&pinned.items);
-            items.any(|item| item.name == *name)
+            items.any(|item| chosen.covers(item))
         };
-        if let Some(name) = names.iter().find(|name| !has(name)) {
+        if let Some(Chosen { name, .. }) = chosen.iter().find(|chosen| !has(chosen)) {
             return Err(Error::Unseen {
                 server: server.clone(),
                 name: name.clone(),

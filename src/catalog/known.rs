@@ -29,6 +29,8 @@ pub(super) struct Known {
     endpoint: Endpoint,
     pin: Pin,
     state: Mutex<State>,
+    /// The turn to read what is pinned: of many that begin at once, one reads.
+    opening: Semaphore,
     /// The turn to read a whole list.
     pub(super) reading: Arc<Semaphore>,
 }
@@ -39,7 +41,11 @@ pub(super) struct State {
     pinned: Option<Arc<Pinned>>,
     /// Pinned tools that were shown, by digest.
     tools: HashMap<[u8; 32], Arc<Tool>>,
+    /// What else is pinned and was shown, and the view that showed it last.
+    others: HashMap<(ItemKind, [u8; 32]), View>,
     views: Vec<Seen>,
+    /// How often they could not be read, and whether they were not as this gateway wrote them the last time.
+    unread: (u64, bool),
     /// How often the server said that its tools changed.
     pub(super) changes: u64,
     pub(super) blocked: Blocked,
@@ -80,6 +86,7 @@ impl Known {
             endpoint: server.endpoint.clone(),
             pin: server.pin.clone(),
             state: Mutex::default(),
+            opening: Semaphore::new(1),
             reading: Arc::new(Semaphore::new(1)),
         }
     }
@@ -104,11 +111,35 @@ impl Known {
 
     /// What is pinned, read from where it is kept if it was not read yet.
     pub(super) async fn pinned(&self, ledger: &dyn Ledger) -> Result<Arc<Pinned>, Error> {
-        let known = self.state().pinned.clone();
-        match known {
-            Some(pinned) => Ok(pinned),
-            None => self.read(ledger).await,
+        let known = || self.state().pinned.clone();
+        if let Some(pinned) = known() {
+            return Ok(pinned);
         }
+        let before = self.state().unread.0;
+        let _turn = self.opening.acquire().await;
+        if let Some(pinned) = known() {
+            return Ok(pinned);
+        }
+        let (now, forged) = self.state().unread;
+        // Who waited for a reading that failed does not have the next wait for one of its own.
+        if now != before {
+            return Err(self.failed(self.unread_by_another(forged)));
+        }
+        let read = self.read(ledger).await;
+        if let Err(Error::Ledger { source, .. }) = &read {
+            let mut state = self.state();
+            state.unread = (now + 1, matches!(source, LedgerError::Forged { .. }));
+        }
+        read
+    }
+
+    fn unread_by_another(&self, forged: bool) -> LedgerError {
+        let server = self.name.clone();
+        if forged {
+            return LedgerError::Forged { server };
+        }
+        let source = "another request has just tried to".into();
+        LedgerError::Unavailable { server, source }
     }
 
     async fn read(&self, ledger: &dyn Ledger) -> Result<Arc<Pinned>, Error> {
@@ -146,12 +177,15 @@ impl Known {
     ) -> Result<Option<Arc<Pinned>>, Error> {
         let mark = view.mark(kind);
         self.change(ledger, |pinned, state| {
-            // What another view may not see any more is not taken by the way of this one.
-            let new = shown.iter().filter_map(|shown| shown.item.as_ref().ok());
-            let mut new = new.filter(|item| !state.blocked.holds(item)).peekable();
-            if pinned.is_settled(&mark) || new.peek().is_none() {
+            let mut usable = shown
+                .iter()
+                .filter_map(|shown| shown.item.as_ref().ok())
+                .peekable();
+            if pinned.is_settled(&mark) || usable.peek().is_none() {
                 return Ok(None);
             }
+            // What another view may not see any more is not taken by the way of this one.
+            let new = usable.filter(|item| !state.blocked.holds(item));
             Ok(Some(pinned.taking(mark, new)))
         })
         .await
@@ -193,6 +227,9 @@ impl Known {
                     let item = pinned.find(tool.item());
                     item.is_some_and(|item| item.digest == *digest && item == tool.item())
                 });
+                state.others.retain(|(_, digest), _| {
+                    pinned.items.iter().any(|item| item.digest == *digest)
+                });
                 state.pinned = Some(pinned.clone());
                 pinned
             }
@@ -213,12 +250,22 @@ impl State {
         self.pinned.as_ref()
     }
 
-    /// Whether some view is shown this tool, as far as is known.
+    /// Whether some view is shown this, as far as is known.
     pub(super) fn shows(&self, item: &Item) -> bool {
+        if item.kind != ItemKind::Tool {
+            return self.others.contains_key(&(item.kind, item.digest));
+        }
         self.views.iter().any(|seen| {
             let standing = seen.by_name.get(&item.name);
             matches!(standing, Some(Standing::Offered(tool)) if tool.item().digest == item.digest)
         })
+    }
+
+    /// Forgets what of a kind `view` was shown before: it is all read anew.
+    pub(super) fn begin(&mut self, view: View, kind: ItemKind) {
+        self.blocked.begin(view, kind);
+        self.others
+            .retain(|(shown, _), seen_by| *shown != kind || *seen_by != view);
     }
 
     /// What was shown to `view`.
@@ -234,7 +281,7 @@ impl State {
             .iter()
             .map(|shown| {
                 let reason = match &shown.item {
-                    Ok(item) => match self.as_pinned(&pinned, item) {
+                    Ok(item) => match self.as_pinned(view, &pinned, item) {
                         Ok(verdict) => return verdict,
                         Err(reason) => reason,
                     },
@@ -254,7 +301,7 @@ impl State {
         (verdicts, blocks)
     }
 
-    fn as_pinned(&mut self, pinned: &Pinned, item: &Item) -> Result<Verdict, Reason> {
+    fn as_pinned(&mut self, view: View, pinned: &Pinned, item: &Item) -> Result<Verdict, Reason> {
         let Some(item) = pinned.find(item) else {
             return Err(match pinned.named(item.kind, &item.name) {
                 [] => Reason::Unreviewed,
@@ -262,6 +309,7 @@ impl State {
             });
         };
         if item.kind != ItemKind::Tool {
+            self.others.insert((item.kind, item.digest), view);
             return Ok(Verdict::Pinned(None));
         }
         if let Some(tool) = self.tools.get(&item.digest) {

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     mcp::{
-        Revision,
+        Question, Revision,
+        capabilities::Offer,
         items::{Fate, List, Page},
     },
     policy::{CallLimits, Inputs, ServerLimits, compile, decide},
@@ -183,7 +184,10 @@ fn shown(list: List, items: &str) -> Vec<Shown> {
 
 /// What another client is shown.
 fn other_view() -> View {
-    View::of(Revision::LEGACY, r#"{"sampling":{}}"#)
+    View::of(
+        Revision::LEGACY,
+        &Offer::all(|question| question == Question::Sample),
+    )
 }
 
 fn reasons(report: &Report) -> Vec<(&str, &str)> {

@@ -1,6 +1,8 @@
 //! What a server shows, on its way into the catalogue: whole lists, read at the first use of a view and to find a tool;
 //! what is told of them.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use tokio::time::timeout_at;
 
@@ -8,8 +10,8 @@ use super::{Asked, Gateway, asker::malformed, own};
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record},
     catalog::{
-        Block, Book, Error, Item, MAX_BYTES, MAX_TOOLS, Report, Shown, Suspicion, Taken, View,
-        suspicions,
+        Block, Book, Error, Item, MAX_BYTES, MAX_TOOLS, Report, Shown, Suspicion, Taken, Turn,
+        View, suspicions,
     },
     deadline::Deadline,
     egress::Effect,
@@ -23,7 +25,7 @@ use crate::{
 };
 
 /// Pages of one list at most.
-pub(super) const MAX_PAGES: usize = 256;
+const MAX_PAGES: usize = 256;
 /// Records of one list at most; what is more is counted in the log.
 const RECORDS: usize = 1_024;
 /// Lines in the log of one list at most.
@@ -96,31 +98,44 @@ async fn read_whole(
         return Ok(true);
     };
     let _leave = gateway.upstream.admit(permit)?;
-    let mut shown: Vec<Shown> = Vec::new();
-    let mut bytes = 0;
+    let mut sheets = Sheets::new(permit, list);
     let mut cursor: Option<String> = None;
-    for _ in 0..MAX_PAGES {
+    loop {
         let message = read_one(gateway, asked, permit, list, cursor.as_deref(), deadline).await?;
-        let Some(sheet) = Sheet::read(&message, list).await? else {
-            return Ok(false);
+        cursor = match sheets.add(&message).await? {
+            Some(next) => next,
+            None => return Ok(false),
         };
-        bytes += sheet.bytes();
-        shown.extend(sheet.shown);
-        if shown.len() > MAX_TOOLS || bytes > MAX_BYTES {
-            let (item, mib) = (list.item(), MAX_BYTES >> 20);
-            let what = format!("{MAX_TOOLS} {item}s, or {mib} MiB of them");
-            return Err(too_large(permit, &what));
-        }
-        cursor = sheet.cursor;
         if cursor.is_none() {
-            let finished = turn.finish(&shown).await;
-            let found = finished.map_err(|error| refusal(permit, error))?;
-            report(gateway, permit, found).await?;
-            return Ok(true);
+            break;
         }
     }
-    let pages = format!("{MAX_PAGES} pages of {}s", list.item());
-    Err(too_large(permit, &pages))
+    finish(gateway, permit, turn, sheets.shown).await?;
+    Ok(true)
+}
+
+/// Takes the whole list and tells of it, to the end: a caller who goes away meanwhile would otherwise leave something
+/// pinned that nobody was told of.
+pub(super) async fn finish(
+    gateway: &Gateway,
+    permit: &Permit,
+    turn: Turn,
+    shown: Vec<Shown>,
+) -> Result<Vec<Shown>, Refusal> {
+    let (gateway, permit) = (gateway.clone(), permit.clone());
+    to_the_end(async move {
+        let finished = turn.finish(&shown).await;
+        let found = finished.map_err(|error| refusal(&permit, error))?;
+        report(&gateway, &permit, found).await?;
+        Ok(shown)
+    })
+    .await
+}
+
+/// Does `work`, whether or not somebody waits for it.
+async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    let done = tokio::spawn(work).await;
+    done.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 pub(super) fn still_reading(permit: &Permit) -> Refusal {
@@ -167,6 +182,53 @@ pub(super) struct Sheet {
     pub(super) shown: Vec<Shown>,
     /// The JSON text of the cursor that leads on.
     pub(super) cursor: Option<String>,
+}
+
+/// All pages of a list, as they are read.
+pub(super) struct Sheets<'p> {
+    permit: &'p Permit,
+    list: List,
+    /// What they show.
+    pub(super) shown: Vec<Shown>,
+    bytes: usize,
+    pages: usize,
+}
+
+impl<'p> Sheets<'p> {
+    /// None read yet.
+    pub(super) fn new(permit: &'p Permit, list: List) -> Self {
+        Self {
+            permit,
+            list,
+            shown: Vec::new(),
+            bytes: 0,
+            pages: 0,
+        }
+    }
+
+    /// Takes one page and gives the cursor of the next; `None` for an error.
+    pub(super) async fn add(
+        &mut self,
+        message: &Message,
+    ) -> Result<Option<Option<String>>, Refusal> {
+        let (permit, list) = (self.permit, self.list);
+        let Some(sheet) = Sheet::read(message, list).await? else {
+            return Ok(None);
+        };
+        self.pages += 1;
+        self.bytes += sheet.bytes();
+        self.shown.extend(sheet.shown);
+        if self.shown.len() > MAX_TOOLS || self.bytes > MAX_BYTES {
+            let (item, mib) = (list.item(), MAX_BYTES >> 20);
+            let what = format!("{MAX_TOOLS} {item}s, or {mib} MiB of them");
+            return Err(too_large(permit, &what));
+        }
+        if self.pages == MAX_PAGES && sheet.cursor.is_some() {
+            let pages = format!("{MAX_PAGES} pages of {}s", list.item());
+            return Err(too_large(permit, &pages));
+        }
+        Ok(Some(sheet.cursor))
+    }
 }
 
 impl Sheet {
@@ -219,10 +281,13 @@ pub(super) async fn instructions(
     let Some(found) = found else {
         return Ok(None);
     };
-    let book = open(gateway, permit).await?;
-    let judged = book.instructions(view, found).await;
-    let (fate, news) = judged.map_err(|error| refusal(permit, error))?;
-    report(gateway, permit, news).await?;
+    let fate = to_the_end(heard(
+        gateway.clone(),
+        permit.clone(),
+        view,
+        found.to_owned(),
+    ))
+    .await?;
     let text = match &fate {
         Fate::Keep => return Ok(None),
         Fate::Drop => r#""""#,
@@ -233,6 +298,20 @@ pub(super) async fn instructions(
         place,
         text: text.to_owned(),
     }))
+}
+
+/// What becomes of these instructions, once it was told of.
+async fn heard(
+    gateway: Gateway,
+    permit: Permit,
+    view: View,
+    found: String,
+) -> Result<Fate<Arc<str>>, Refusal> {
+    let book = open(&gateway, &permit).await?;
+    let judged = book.instructions(view, &found).await;
+    let (fate, news) = judged.map_err(|error| refusal(&permit, error))?;
+    report(&gateway, &permit, news).await?;
+    Ok(fate)
 }
 
 /// Tells of what was pinned, and of what is not offered: records before anything is offered, the log, metrics.

@@ -3,7 +3,11 @@
 use super::*;
 
 fn names(names: &[&str]) -> Accept {
-    Accept::Named(names.iter().map(|name| Arc::from(*name)).collect())
+    let chosen = names.iter().map(|name| Chosen {
+        name: Arc::from(*name),
+        digest: None,
+    });
+    Accept::Named(chosen.collect())
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! What was pinned is what is offered: servers that change what they say between two requests.
 
+mod hostile;
 mod kept;
 mod large;
 mod told;
