@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 pub use blocked::{Block, Reason};
 pub use book::{Book, Judged, Report, Taken, Turn};
-pub use control::{Accept, Chosen, Overview};
+pub use control::{Accept, Chosen, DIGITS, Overview};
 use dashmap::DashMap;
 pub use diff::{Change, diff};
 pub use error::Error;

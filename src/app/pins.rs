@@ -180,15 +180,13 @@ async fn accept_by(
 ) -> Result<Accepted, Refusal> {
     let catalog = core.gateway.catalog();
     let server = permit.server();
-    let overview = catalog.overview(server).await?;
     let what = match selection {
         Selection::All => Accept::All,
         Selection::Tools(names) => {
-            let names = names.iter().map(|name| named(&overview, name));
-            Accept::Named(names.collect::<Result<_, _>>()?)
+            Accept::Named(names.iter().map(|name| Chosen::read(name)).collect())
         }
     };
-    let before = overview.pinned;
+    let before = catalog.overview(server).await?.pinned;
     let after = catalog.accept(server, &what).await?;
     let same = |pinned: &Pinned| {
         let items = pinned.items.iter().map(Item::key);
@@ -219,33 +217,6 @@ async fn accept_by(
         items,
         file,
     })
-}
-
-/// What is accepted: `NAME@DIGEST` is refused where something else is seen under the name.
-fn named(overview: &Overview, written: &str) -> Result<Chosen, Refusal> {
-    let all = || overview.blocked.iter().chain(&overview.pinned.items);
-    let parts = written.rsplit_once('@');
-    let Some((name, digest)) = parts.filter(|_| all().all(|item| *item.name != *written)) else {
-        return Ok(Chosen {
-            name: written.into(),
-            digest: None,
-        });
-    };
-    let mut seen = overview.blocked.iter().filter(|item| *item.name == *name);
-    let other = seen.find(|item| digest.is_empty() || !id::hex(&item.digest).starts_with(digest));
-    match other {
-        None => Ok(Chosen {
-            name: name.into(),
-            digest: Some(digest.to_owned()),
-        }),
-        Some(other) => {
-            let found = id::hex(&other.digest);
-            let public = format!(
-                "`{name}` is seen with the digest {found}, which does not begin with `{digest}`; look at it again"
-            );
-            Err(Refusal::new(Code::Drifted, public))
-        }
-    }
 }
 
 fn file(core: &Core, server: &Server, pinned: &Pinned) -> Result<PinsFile, Refusal> {

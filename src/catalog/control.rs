@@ -23,6 +23,10 @@ pub enum Accept {
     Named(Vec<Chosen>),
 }
 
+/// So many digits of a digest are shown, and at least so many name a definition: a server can make others that begin
+/// with fewer.
+pub const DIGITS: usize = 16;
+
 /// What is accepted under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
@@ -34,6 +38,19 @@ pub struct Chosen {
 }
 
 impl Chosen {
+    /// What `NAME` or `NAME@DIGEST` stands for. The text alone decides, never what the server shows: it may well show
+    /// something that is named `NAME@DIGEST`.
+    pub fn read(written: &str) -> Self {
+        let hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let parts = written.rsplit_once('@');
+        let parts = parts.filter(|(_, digest)| digest.len() >= DIGITS && digest.bytes().all(hex));
+        let (name, digest) = parts.map_or((written, None), |(name, digest)| (name, Some(digest)));
+        Self {
+            name: name.into(),
+            digest: digest.map(str::to_owned),
+        }
+    }
+
     fn covers(&self, item: &Item) -> bool {
         let digest = self.digest.as_deref();
         item.name == self.name
@@ -102,15 +119,8 @@ fn accepting(
         .filter(|item| what.covers(item))
         .collect();
     if let Accept::Named(chosen) = what {
-        let has = |chosen: &&Chosen| {
-            let mut items = seen.iter().copied().chain(&pinned.items);
-            items.any(|item| chosen.covers(item))
-        };
-        if let Some(Chosen { name, .. }) = chosen.iter().find(|chosen| !has(chosen)) {
-            return Err(Error::Unseen {
-                server: server.clone(),
-                name: name.clone(),
-            });
+        for chosen in chosen {
+            check(server, pinned, state, chosen)?;
         }
     }
     let version = pinned.version + 1;
@@ -138,4 +148,30 @@ fn accepting(
         }
     }
     Ok(Some(next))
+}
+
+/// What is chosen was seen; where another definition was seen in its place, what is pinned does not do.
+fn check(server: &Arc<str>, pinned: &Pinned, state: &State, chosen: &Chosen) -> Result<(), Error> {
+    let seen = || {
+        let items = state.blocked.items();
+        items.filter(|item| item.name == chosen.name)
+    };
+    if seen().any(|item| chosen.covers(item)) {
+        return Ok(());
+    }
+    if let (Some(digest), Some(other)) = (&chosen.digest, seen().next()) {
+        return Err(Error::Other {
+            server: server.clone(),
+            name: chosen.name.clone(),
+            digest: digest.clone(),
+            found: id::hex(&other.digest),
+        });
+    }
+    if pinned.items.iter().any(|item| chosen.covers(item)) {
+        return Ok(());
+    }
+    Err(Error::Unseen {
+        server: server.clone(),
+        name: chosen.name.clone(),
+    })
 }
