@@ -67,11 +67,25 @@ fn permit(core: &Core, server: &str) -> Result<Permit, Refusal> {
     policy::decide_leg(policy, Purpose::Catalogue, server)
 }
 
+/// What an operator does about pins that cannot be used. Nothing else forgets them: whoever could have those of one
+/// server forgotten could have it pinned anew as it is now.
+const UNUSABLE: &str = "correct the pins file if the server has one; else stop tollgate, restore its database and its \
+keyring from one backup, and start it again; where there is no backup, move the database away while it is stopped, and \
+every server is pinned anew as it shows itself then";
+
 /// A refusal as an operator reads it.
 fn told(refusal: &Refusal) -> String {
     let detail = refusal.detail.as_deref();
     let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
-    format!("{}: {}{detail}", refusal.code.as_str(), refusal.public)
+    let advice = match refusal.code {
+        Code::PinsUnusable => format!("; {UNUSABLE}"),
+        _ => String::new(),
+    };
+    format!(
+        "{}: {}{detail}{advice}",
+        refusal.code.as_str(),
+        refusal.public
+    )
 }
 
 /// `seen`: all that the server shows, if it was just read.

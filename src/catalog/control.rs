@@ -99,7 +99,7 @@ impl Catalog {
         }
         let changed = known.change(&*self.ledger, next).await?;
         // Every view is read anew before anything of it is called.
-        known.state().forget_seen();
+        known.state().sights.forget();
         match changed {
             Some(pinned) => Ok(pinned),
             None => known.pinned(&*self.ledger).await,
@@ -126,7 +126,7 @@ fn accepting(
     let version = pinned.version + 1;
     let replaced = |old: &Item| {
         let is_new = |new: &&Item| new.kind == old.kind && new.name == old.name;
-        seen.iter().copied().any(|new| is_new(&new)) && !state.shows(old)
+        seen.iter().copied().any(|new| is_new(&new)) && !state.sights.shows(old)
     };
     let mut next = Pinned {
         version,

@@ -5,19 +5,14 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::sync::Semaphore;
 
 use super::{
-    Block, Error, Found, Item, ItemKind, Ledger, LedgerError, MAX_TOOLS, Pinned, PinnedTool,
-    Reason, ServerKey, Shown, View, blocked::Blocked, pins_file, tool::Tool,
+    Block, Error, Item, ItemKind, Ledger, LedgerError, Pinned, Reason, ServerKey, Shown, View,
+    blocked::Blocked, pins_file, seen::Sights, tool::Tool,
 };
-use crate::mcp::Era;
 use crate::policy::{Endpoint, Pin, Server};
 
-/// Views whose tools are known at once, at most; of more, those whose list was read longest ago are forgotten.
-const VIEWS: usize = 64;
-/// Tools known in all views together, at most.
-const KNOWN: usize = 4 * MAX_TOOLS;
 /// How often a change of the pins is tried while others change them too.
 const TRIES: usize = 8;
 
@@ -41,32 +36,11 @@ pub(super) struct State {
     pinned: Option<Arc<Pinned>>,
     /// Pinned tools that were shown, by digest.
     tools: HashMap<[u8; 32], Arc<Tool>>,
-    /// What else is pinned and was shown, and the view that showed it last.
-    others: HashMap<(ItemKind, [u8; 32]), View>,
-    views: Vec<Seen>,
+    /// What each view was shown.
+    pub(super) sights: Sights,
     /// How often they could not be read, and whether they were not as this gateway wrote them the last time.
     unread: (u64, bool),
-    /// How often the server said that its tools changed.
-    pub(super) changes: u64,
     pub(super) blocked: Blocked,
-}
-
-/// What one view was shown of the tools.
-#[derive(Debug)]
-pub(super) struct Seen {
-    view: View,
-    by_name: HashMap<Arc<str>, Standing>,
-    /// When the whole list was read last, and how often the server had said by then that it changed.
-    pub(super) read: Option<(Instant, u64)>,
-}
-
-/// What a tool that was shown is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Standing {
-    /// As pinned.
-    Offered(Arc<Tool>),
-    /// Anything else.
-    Blocked(Reason),
 }
 
 /// What becomes of one item that was shown.
@@ -227,9 +201,6 @@ impl Known {
                     let item = pinned.find(tool.item());
                     item.is_some_and(|item| item.digest == *digest && item == tool.item())
                 });
-                state.others.retain(|(_, digest), _| {
-                    pinned.items.iter().any(|item| item.digest == *digest)
-                });
                 state.pinned = Some(pinned.clone());
                 pinned
             }
@@ -250,29 +221,6 @@ impl State {
         self.pinned.as_ref()
     }
 
-    /// Whether some view is shown this, as far as is known.
-    pub(super) fn shows(&self, item: &Item) -> bool {
-        if item.kind != ItemKind::Tool {
-            return self.others.contains_key(&(item.kind, item.digest));
-        }
-        self.views.iter().any(|seen| {
-            let standing = seen.by_name.get(&item.name);
-            matches!(standing, Some(Standing::Offered(tool)) if tool.item().digest == item.digest)
-        })
-    }
-
-    /// Forgets what of a kind `view` was shown before: it is all read anew.
-    pub(super) fn begin(&mut self, view: View, kind: ItemKind) {
-        self.blocked.begin(view, kind);
-        self.others
-            .retain(|(shown, _), seen_by| *shown != kind || *seen_by != view);
-    }
-
-    /// What was shown to `view`.
-    pub(super) fn seen(&self, view: View) -> Option<&Seen> {
-        self.views.iter().find(|seen| seen.view == view)
-    }
-
     /// Holds what was shown against what is pinned now; notes what is blocked, and returns what of that is new.
     pub(super) fn judge(&mut self, view: View, shown: &[Shown]) -> (Vec<Verdict>, Vec<Block>) {
         let pinned = self.pinned.clone().unwrap_or_default();
@@ -281,7 +229,7 @@ impl State {
             .iter()
             .map(|shown| {
                 let reason = match &shown.item {
-                    Ok(item) => match self.as_pinned(view, &pinned, item) {
+                    Ok(item) => match self.as_pinned(&pinned, item) {
                         Ok(verdict) => return verdict,
                         Err(reason) => reason,
                     },
@@ -301,7 +249,23 @@ impl State {
         (verdicts, blocks)
     }
 
-    fn as_pinned(&mut self, view: View, pinned: &Pinned, item: &Item) -> Result<Verdict, Reason> {
+    /// The same of all that `view` is shown of a kind, in the place of what was known; `changes`: how often the server had
+    /// said before that it changed.
+    pub(super) fn judge_all(
+        &mut self,
+        view: View,
+        kind: ItemKind,
+        shown: &[Shown],
+        changes: u64,
+    ) -> (Vec<Verdict>, Vec<Block>) {
+        self.blocked.begin(view, kind);
+        let (verdicts, blocks) = self.judge(view, shown);
+        let judged = (shown, &*verdicts);
+        self.sights.learn(view, kind, judged, Some(changes));
+        (verdicts, blocks)
+    }
+
+    fn as_pinned(&mut self, pinned: &Pinned, item: &Item) -> Result<Verdict, Reason> {
         let Some(item) = pinned.find(item) else {
             return Err(match pinned.named(item.kind, &item.name) {
                 [] => Reason::Unreviewed,
@@ -309,7 +273,6 @@ impl State {
             });
         };
         if item.kind != ItemKind::Tool {
-            self.others.insert((item.kind, item.digest), view);
             return Ok(Verdict::Pinned(None));
         }
         if let Some(tool) = self.tools.get(&item.digest) {
@@ -318,88 +281,5 @@ impl State {
         let tool = Arc::new(Tool::read(item).map_err(Reason::Unusable)?);
         self.tools.insert(item.digest, tool.clone());
         Ok(Verdict::Pinned(Some(tool)))
-    }
-
-    /// Learns what `view` was shown of the tools: `whole` replaces what was known. Of pages, none are added once there
-    /// are [`MAX_TOOLS`]: a call for one that is missing has the whole list read.
-    pub(super) fn learn(
-        &mut self,
-        view: View,
-        shown: &[Shown],
-        verdicts: &[Verdict],
-        whole: Option<u64>,
-    ) {
-        let seen = self.seen_mut(view);
-        if let Some(changes) = whole {
-            seen.by_name.clear();
-            seen.read = Some((Instant::now(), changes));
-        }
-        for (shown, verdict) in shown.iter().zip(verdicts) {
-            let standing = match verdict {
-                Verdict::Pinned(Some(tool)) => Standing::Offered(tool.clone()),
-                Verdict::Pinned(None) => continue,
-                Verdict::Blocked(reason) => Standing::Blocked(reason.clone()),
-            };
-            let has_room = seen.by_name.len() < MAX_TOOLS;
-            if let Some(known) = seen.by_name.get_mut(&shown.name) {
-                *known = standing;
-            } else if has_room {
-                seen.by_name.insert(shown.name.clone(), standing);
-            }
-        }
-        self.bound(view);
-    }
-
-    /// Forgets what every view was shown: what is pinned has changed.
-    pub(super) fn forget_seen(&mut self) {
-        self.views.clear();
-    }
-
-    fn seen_mut(&mut self, view: View) -> &mut Seen {
-        let at = self.views.iter().position(|seen| seen.view == view);
-        let at = at.unwrap_or_else(|| {
-            self.views.push(Seen {
-                view,
-                by_name: HashMap::new(),
-                read: None,
-            });
-            self.views.len() - 1
-        });
-        &mut self.views[at]
-    }
-
-    fn bound(&mut self, newest: View) {
-        let over = |views: &[Seen]| {
-            let known: usize = views.iter().map(|seen| seen.by_name.len()).sum();
-            views.len() > VIEWS || known > KNOWN
-        };
-        while self.views.len() > 1 && over(&self.views) {
-            let others = self.views.iter().enumerate();
-            let oldest = others
-                .filter(|(_, seen)| seen.view != newest)
-                .min_by_key(|(_, seen)| seen.read.map(|(read, _)| read));
-            match oldest {
-                Some((at, _)) => drop(self.views.swap_remove(at)),
-                None => return,
-            }
-        }
-    }
-}
-
-impl Seen {
-    /// What the tool of this name is, for callers of `era`.
-    pub(super) fn found(&self, era: Era, name: &str) -> Found {
-        match self.by_name.get(name) {
-            Some(Standing::Offered(tool)) if tool.unfit(era).is_none() => {
-                Found::Tool(PinnedTool::new(tool.clone()))
-            }
-            Some(Standing::Blocked(reason)) => Found::Blocked(reason.clone()),
-            Some(Standing::Offered(_)) | None => Found::Unknown,
-        }
-    }
-
-    /// Whether the server has said since the whole list was read that it changed; pages do not count.
-    pub(super) fn is_stale(&self, changes: u64) -> bool {
-        changes > 0 && self.read.is_none_or(|(_, before)| before < changes)
     }
 }

@@ -153,13 +153,13 @@ impl World {
             .collect()
     }
 
-    fn find(&self, view: View, name: &str) -> Found {
+    fn find(&self, view: View, name: &str) -> Found<PinnedTool> {
         self.catalog.find(&self.permit, view, Era::Modern, name)
     }
 
     fn tool(&self, view: View, name: &str) -> PinnedTool {
         match self.find(view, name) {
-            Found::Tool(tool) => tool,
+            Found::Offered(tool) => tool,
             other => panic!("{name}: {other:?}"),
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{
     Asked, Entry, Finding, Gateway,
     asker::{Scope, malformed},
-    builtin,
-    pinning::{self, Sheet},
+    builtin, pinning,
+    sheets::{self, Sheet},
     unfit, whole,
 };
 use crate::{
@@ -62,7 +62,7 @@ fn check_size(permit: &Permit, fates: &[Fate<Arc<str>>]) -> Result<(), Refusal> 
         Fate::Keep | Fate::Drop => 0,
     });
     if sizes.sum::<usize>() > max {
-        return Err(pinning::too_large(
+        return Err(sheets::too_large(
             permit,
             &format!("{max} bytes a page, as pinned"),
         ));

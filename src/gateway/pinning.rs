@@ -6,13 +6,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::time::timeout_at;
 
-use super::{Asked, Gateway, asker::malformed, own};
+use super::{Asked, Gateway, own, sheets::Sheets};
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record},
-    catalog::{
-        Block, Book, Error, Item, MAX_BYTES, MAX_TOOLS, Report, Shown, Suspicion, Taken, Turn,
-        View, suspicions,
-    },
+    catalog::{Block, Book, Error, Item, Report, Shown, Suspicion, Taken, Turn, View, suspicions},
     deadline::Deadline,
     egress::Effect,
     mcp::{
@@ -24,8 +21,6 @@ use crate::{
     upstream::{Edit, Message, Request},
 };
 
-/// Pages of one list at most.
-const MAX_PAGES: usize = 256;
 /// Records of one list at most; what is more is counted in the log.
 const RECORDS: usize = 1_024;
 /// Lines in the log of one list at most.
@@ -50,18 +45,17 @@ pub(super) async fn settled(
     open(gateway, permit).await
 }
 
-/// Reads the whole list of tools for a call, unless another has just done so.
-pub(super) async fn read_tools(
+/// Reads a whole list for a caller who asks for one of its items, unless another has just done so. False where the
+/// server answers with an error.
+pub(super) async fn read_list(
     gateway: &Gateway,
     asked: &Asked<'_>,
     permit: &Permit,
+    list: List,
     deadline: Deadline,
-) -> Result<(), Refusal> {
+) -> Result<bool, Refusal> {
     let book = open(gateway, permit).await?;
-    match read_whole(gateway, asked, permit, &book, List::Tools, deadline).await? {
-        true => Ok(()),
-        false => Err(malformed(permit, "it answered tools/list with an error")),
-    }
+    read_whole(gateway, asked, permit, &book, list, deadline).await
 }
 
 /// The pins of the server.
@@ -146,14 +140,6 @@ pub(super) fn still_reading(permit: &Permit) -> Refusal {
     )
 }
 
-pub(super) fn too_large(permit: &Permit, what: &str) -> Refusal {
-    let server = &permit.server().name;
-    Refusal::new(
-        Code::CatalogTooLarge,
-        format!("server `{server}` offers more than {what}"),
-    )
-}
-
 async fn read_one(
     gateway: &Gateway,
     asked: &Asked<'_>,
@@ -176,92 +162,11 @@ async fn read_one(
     Ok(message?)
 }
 
-/// What one page shows.
-pub(super) struct Sheet {
-    /// The items, in the server's order.
-    pub(super) shown: Vec<Shown>,
-    /// The JSON text of the cursor that leads on.
-    pub(super) cursor: Option<String>,
-}
-
-/// All pages of a list, as they are read.
-pub(super) struct Sheets<'p> {
-    permit: &'p Permit,
-    list: List,
-    /// What they show.
-    pub(super) shown: Vec<Shown>,
-    bytes: usize,
-    pages: usize,
-}
-
-impl<'p> Sheets<'p> {
-    /// None read yet.
-    pub(super) fn new(permit: &'p Permit, list: List) -> Self {
-        Self {
-            permit,
-            list,
-            shown: Vec::new(),
-            bytes: 0,
-            pages: 0,
-        }
-    }
-
-    /// Takes one page and gives the cursor of the next; `None` for an error.
-    pub(super) async fn add(
-        &mut self,
-        message: &Message,
-    ) -> Result<Option<Option<String>>, Refusal> {
-        let (permit, list) = (self.permit, self.list);
-        let Some(sheet) = Sheet::read(message, list).await? else {
-            return Ok(None);
-        };
-        self.pages += 1;
-        self.bytes += sheet.bytes();
-        self.shown.extend(sheet.shown);
-        if self.shown.len() > MAX_TOOLS || self.bytes > MAX_BYTES {
-            let (item, mib) = (list.item(), MAX_BYTES >> 20);
-            let what = format!("{MAX_TOOLS} {item}s, or {mib} MiB of them");
-            return Err(too_large(permit, &what));
-        }
-        if self.pages == MAX_PAGES && sheet.cursor.is_some() {
-            let pages = format!("{MAX_PAGES} pages of {}s", list.item());
-            return Err(too_large(permit, &pages));
-        }
-        Ok(Some(sheet.cursor))
-    }
-}
-
-impl Sheet {
-    /// Bytes of the definitions.
-    fn bytes(&self) -> usize {
-        let items = self
-            .shown
-            .iter()
-            .filter_map(|shown| shown.item.as_ref().ok());
-        items.map(|item| item.definition.len()).sum()
-    }
-
-    /// Reads a page of `list`; `None` for an error.
-    pub(super) async fn read(message: &Message, list: List) -> Result<Option<Self>, Refusal> {
-        let size = message.size();
-        let message = message.clone();
-        aside(size, move || {
-            let page = message.page(list, MAX_TOOLS)?;
-            Ok(page.map(|page| Self {
-                shown: page
-                    .items
-                    .iter()
-                    .map(|item| Shown::of(list, item))
-                    .collect(),
-                cursor: page.next_cursor.map(|cursor| cursor.as_str().to_owned()),
-            }))
-        })
-        .await
-    }
-}
-
 /// Does work on so many bytes where it holds nobody up.
-async fn aside<T: Send + 'static>(size: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(super) async fn aside<T: Send + 'static>(
+    size: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
     if size <= LARGE {
         return work();
     }
@@ -386,14 +291,13 @@ fn record(gateway: &Gateway, permit: &Permit, what: &'static str) -> Record {
     record
 }
 
-/// Takes down that the server says its tools changed; `text` is a notification that some list did.
+/// Takes down which list the server says changed; `text` is a notification that one did.
 pub(super) fn changed(gateway: &Gateway, permit: &Permit, text: &Bytes) {
-    const OTHERS: [&str; 2] = [
-        "notifications/prompts/list_changed",
-        "notifications/resources/list_changed",
-    ];
     let message = Envelope::upstream(text);
-    if !message.is_ok_and(|message| OTHERS.contains(&&*message.method)) {
-        gateway.shared.catalog.changed(permit.server());
-    }
+    let list = match message.as_ref().map(|message| &*message.method) {
+        Ok("notifications/prompts/list_changed") => List::Prompts,
+        Ok("notifications/resources/list_changed") => List::Templates,
+        Ok(_) | Err(_) => List::Tools,
+    };
+    gateway.shared.catalog.changed(permit.server(), list);
 }

@@ -7,12 +7,8 @@ use serde::{Deserialize, de::IgnoredAny};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Gateway,
-    discover::instructions,
-    entry::target,
-    farewell, own,
-    pinning::{self, Sheets},
-    questions,
+    Gateway, discover::instructions, entry::target, farewell, own, pinning, questions,
+    sheets::Sheets,
 };
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record, RecordTarget},

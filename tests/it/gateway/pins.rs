@@ -3,6 +3,7 @@
 mod hostile;
 mod kept;
 mod large;
+mod prompts;
 mod told;
 
 use std::sync::{Arc, Mutex};
