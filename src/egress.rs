@@ -8,6 +8,7 @@ mod decode;
 mod dial;
 mod error;
 mod exchange;
+mod http1;
 mod locate;
 mod pool;
 mod resolve;
@@ -22,6 +23,7 @@ use std::{
 pub use body::Body;
 pub use dial::{Dial, DialError, Io, TcpDialer};
 pub use error::{Error, Failed};
+pub use http1::Fault;
 pub use locate::locate;
 pub use resolve::{
     Answer, Dns, DnsSettings, DnsSetupError, Family, LeftOut, Patience, Resolve, ResolveError, Zone,

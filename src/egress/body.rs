@@ -2,18 +2,15 @@
 
 use std::{
     future::poll_fn,
-    pin::Pin,
     sync::Arc,
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use bytes::{Bytes, BytesMut};
-use http_body::{Body as _, Frame};
-use hyper::body::Incoming;
 
 use super::{
-    Egress, Error,
+    Egress, Error, Fault,
     decode::{DecodeError, Decoder},
     exchange::Live,
     pool::Key,
@@ -23,17 +20,13 @@ use crate::{
     memory::{Full, Reservation},
 };
 
-/// The most bytes gathered into one piece.
-const MAX_BATCH: usize = 256 * 1024;
-/// Room for what comes behind the first of several pieces.
-const JOINED: usize = 4 * 1024;
 /// The longest silence of an open-ended stream; its deadline comes first.
 const OPEN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A body and the connection it comes from. Dropped before its end, it closes the connection.
 pub struct Body {
     egress: Egress,
-    incoming: Incoming,
+    /// `None` once the body is over.
     live: Option<Box<Live>>,
     home: Option<Home>,
     decoder: Option<Decoder>,
@@ -42,7 +35,6 @@ pub struct Body {
     read: (usize, usize),
     held: Reservation,
     waiting: bool,
-    state: State,
 }
 
 /// Where the connection goes once the body has ended.
@@ -59,25 +51,16 @@ pub(super) struct Bounds {
     pub(super) deadline: Deadline,
 }
 
-enum State {
-    Open,
-    Ended,
-    /// Data came first; the error is next.
-    Failed(Error),
-}
-
 impl Body {
     pub(super) fn new(
         egress: Egress,
-        incoming: Incoming,
         live: Box<Live>,
         home: Home,
         decoder: Option<Decoder>,
         bounds: Bounds,
     ) -> Box<Self> {
-        Box::new(Self {
+        let mut body = Box::new(Self {
             egress,
-            incoming,
             live: Some(live),
             home: Some(home),
             decoder,
@@ -85,8 +68,12 @@ impl Body {
             read: (0, 0),
             held: Reservation::default(),
             waiting: false,
-            state: State::Open,
-        })
+        });
+        // Of a body that is known to be empty, nothing needs to be read.
+        if body.live.as_ref().is_some_and(|live| live.is_ended()) {
+            body.end();
+        }
+        body
     }
 
     /// Everything that is ready now as one piece, else the next that comes; `None` at the end.
@@ -156,134 +143,74 @@ impl Body {
 
     /// Whether everything was read.
     pub fn is_ended(&self) -> bool {
-        matches!(self.state, State::Ended)
-    }
-
-    /// Ends a body that is known to be empty, so that its connection can serve again.
-    pub(super) fn settle(&mut self) {
-        if self.incoming.is_end_stream() {
-            self.end();
-        }
+        self.live.is_none()
     }
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
-        match std::mem::replace(&mut self.state, State::Ended) {
-            State::Ended => return Poll::Ready(Ok(None)),
-            State::Failed(error) => return Poll::Ready(Err(error)),
-            State::Open => self.state = State::Open,
-        }
-        let mut batch = Batch::default();
-        if let Err(error) = self.gather(&mut batch, context) {
-            self.live = None;
-            if batch.len() == 0 {
-                self.state = State::Ended;
-                return Poll::Ready(Err(error));
-            }
-            self.state = State::Failed(error);
-        }
-        if batch.len() > 0 {
-            self.waiting = false;
-            return Poll::Ready(Ok(Some(batch.into_bytes())));
-        }
-        if self.is_ended() {
-            return Poll::Ready(Ok(None));
-        }
-        ready!(self.poll_late(context));
-        self.live = None;
-        self.state = State::Ended;
-        Poll::Ready(Err(self.late()))
-    }
-
-    /// Lets the body and the connection take turns until both wait, so that what is ready leaves together. Only the last
-    /// turn asks to be woken: by then nothing is left to be had.
-    fn gather(&mut self, batch: &mut Batch, context: &mut Context<'_>) -> Result<(), Error> {
-        let mut turns = 0;
-        while batch.len() < MAX_BATCH {
-            match self.poll_incoming() {
-                Poll::Pending if turns == 2 => return Ok(()),
-                Poll::Pending => {
-                    turns += 1;
-                    self.turn((turns == 2).then_some(&mut *context));
-                }
-                Poll::Ready(Some(Ok(frame))) => {
-                    if let Ok(data) = frame.into_data() {
-                        self.accept(data, batch)?;
-                    }
-                    if self.incoming.is_end_stream() {
-                        return self.finish(batch);
-                    }
-                    // hyper hands over one frame at a time: to ask for another now would be in vain.
-                    turns = 1;
-                    self.turn(None);
-                }
-                Poll::Ready(Some(Err(source))) => {
-                    let host = self.bounds.host.clone();
-                    return Err(Error::Lost { host, source });
-                }
-                Poll::Ready(None) => return self.finish(batch),
-            }
-        }
-        Ok(())
-    }
-
-    /// The next frame. The connection alone brings it, and it is polled by the one who asks here.
-    fn poll_incoming(&mut self) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        Pin::new(&mut self.incoming).poll_frame(&mut Context::from_waker(Waker::noop()))
-    }
-
-    fn turn(&mut self, context: Option<&mut Context<'_>>) {
-        let goes_on = self.live.as_mut().is_some_and(|live| match context {
-            Some(context) => live.turn(context),
-            None => live.nudge(),
-        });
-        if !goes_on {
+        let result = ready!(self.poll_piece(context));
+        self.waiting = false;
+        if result.is_err() {
             self.live = None;
         }
+        Poll::Ready(result)
     }
 
-    /// Takes what the decoder still holds, and ends.
-    fn finish(&mut self, batch: &mut Batch) -> Result<(), Error> {
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
+        while let Some(live) = &mut self.live {
+            let Poll::Ready(read) = live.poll_data(context) else {
+                ready!(self.poll_late(context));
+                return Poll::Ready(Err(self.late()));
+            };
+            let is_last = live.is_ended();
+            let read = read.map_err(|source| self.lost(source))?;
+            let mut piece = read.map_or(Ok(Bytes::new()), |data| self.accept(data))?;
+            if is_last {
+                piece = self.finish(piece)?;
+            }
+            if !piece.is_empty() {
+                return Poll::Ready(Ok(Some(piece)));
+            }
+        }
+        Poll::Ready(Ok(None))
+    }
+
+    /// The last piece, with what the decoder still holds behind it; the body ends.
+    fn finish(&mut self, piece: Bytes) -> Result<Bytes, Error> {
+        let mut piece = piece;
         // An answer without a body may still name a coding (RFC 9110, section 8.4).
         if let Some(decoder) = &mut self.decoder
             && self.read.0 > 0
         {
-            let result = decoder.finish();
-            self.decoded(result, batch)?;
+            let rest = decoder.finish();
+            let rest = self.decoded(rest)?;
+            piece = [piece, rest].concat().into();
         }
         self.end();
-        Ok(())
+        Ok(piece)
     }
 
-    fn accept(&mut self, data: Bytes, batch: &mut Batch) -> Result<(), Error> {
+    fn accept(&mut self, data: Bytes) -> Result<Bytes, Error> {
         self.read.0 += data.len();
         if self.read.0 > self.bounds.bytes {
             return Err(self.too_large());
         }
         match &mut self.decoder {
-            None => {
-                batch.push(data);
-                Ok(())
-            }
+            None => Ok(data),
             Some(decoder) => {
                 let result = decoder.push(&data);
-                self.decoded(result, batch)
+                self.decoded(result)
             }
         }
     }
 
-    fn decoded(
-        &mut self,
-        result: Result<Vec<u8>, DecodeError>,
-        batch: &mut Batch,
-    ) -> Result<(), Error> {
+    fn decoded(&mut self, result: Result<Vec<u8>, DecodeError>) -> Result<Bytes, Error> {
         match result {
             Ok(data) => {
                 self.read.1 += data.len();
                 if self.read.1 > self.bounds.bytes {
                     return Err(self.too_large());
                 }
-                batch.push(data.into());
-                Ok(())
+                Ok(data.into())
             }
             Err(DecodeError::TooLarge) => Err(self.too_large()),
             Err(DecodeError::Bad(source)) => Err(Error::Undecodable {
@@ -296,15 +223,13 @@ impl Body {
 
     /// The body is complete: its connection goes back if it can serve again.
     fn end(&mut self) {
-        self.state = State::Ended;
-        if let (Some(mut live), Some(home)) = (self.live.take(), self.home.take())
-            && (live.is_idle() || live.reusable())
-        {
+        let live = self.live.take().and_then(Live::rest);
+        if let (Some(live), Some(home)) = (live, self.home.take()) {
             self.egress.0.pool.park(home.key, live, home.keep);
         }
     }
 
-    /// Ready once the wait for more has lasted too long. Without a connection, nothing is waited for.
+    /// Ready once the wait for more has lasted too long.
     fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(live) = &mut self.live else {
             return Poll::Ready(());
@@ -327,6 +252,11 @@ impl Body {
         }
     }
 
+    fn lost(&self, source: Fault) -> Error {
+        let host = self.bounds.host.clone();
+        Error::Lost { host, source }
+    }
+
     fn too_large(&self) -> Error {
         Error::TooLarge {
             host: self.bounds.host.clone(),
@@ -342,39 +272,5 @@ impl std::fmt::Debug for Body {
             .field("read", &self.read)
             .field("ended", &self.is_ended())
             .finish_non_exhaustive()
-    }
-}
-
-/// Pieces that leave together; a single one is not copied.
-#[derive(Default)]
-struct Batch {
-    first: Bytes,
-    joined: BytesMut,
-}
-
-impl Batch {
-    fn push(&mut self, data: Bytes) {
-        if self.len() == 0 {
-            self.first = data;
-            return;
-        }
-        if self.joined.is_empty() {
-            self.joined
-                .reserve(self.first.len() + data.len().max(JOINED));
-            self.joined.extend_from_slice(&self.first);
-        }
-        self.joined.extend_from_slice(&data);
-    }
-
-    fn len(&self) -> usize {
-        self.first.len().max(self.joined.len())
-    }
-
-    fn into_bytes(self) -> Bytes {
-        if self.joined.is_empty() {
-            self.first
-        } else {
-            self.joined.freeze()
-        }
     }
 }

@@ -9,6 +9,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
+use super::Fault;
 use crate::address::JudgedAddr;
 
 /// How long one address is given before the next is tried beside it (RFC 8305, section 5).
@@ -60,7 +61,7 @@ pub enum DialError {
     },
     /// An address accepted, and closed again before it took the request.
     #[error("it was closed before it took the request")]
-    Closed(#[source] hyper::Error),
+    Closed(#[source] Fault),
 }
 
 /// Connects to the first address that accepts, in their order, each with a head start before the next.

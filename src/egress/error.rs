@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, fmt::Write as _, sync::Arc, time::Duration};
 
-use super::{Destination, DialError, ResolveError, TlsError};
+use super::{Destination, DialError, Fault, ResolveError, TlsError};
 use crate::{
     address::Blocked,
     refusal::{Code, Refusal},
@@ -80,7 +80,7 @@ pub enum Error {
         /// The host.
         host: Arc<str>,
         /// What is wrong with it.
-        source: hyper::Error,
+        source: Fault,
     },
     /// The answer wants to change protocols, which was not asked for.
     #[error("`{host}` answered with a protocol upgrade that was not asked for")]
@@ -126,7 +126,7 @@ pub enum Error {
         /// The host.
         host: Arc<str>,
         /// What broke it.
-        source: hyper::Error,
+        source: Fault,
     },
 }
 

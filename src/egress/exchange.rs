@@ -1,55 +1,80 @@
-//! One HTTP/1.1 connection that belongs to nobody but the request it carries: no task of its own polls it.
+//! One HTTP/1.1 connection that belongs to nobody but the request it carries: whoever waits for the answer reads it.
 
 use std::{
     future::poll_fn,
-    pin::{Pin, pin},
-    task::{Context, Poll, Waker},
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
 };
 
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::Full;
-use hyper::{
-    body::Incoming,
-    client::conn::http1::{Builder, Connection, SendRequest},
+use bytes::{Buf as _, Bytes, BytesMut};
+use futures_util::FutureExt as _;
+use http::{HeaderMap, Method, StatusCode};
+use tokio::{
+    io::{AsyncRead as _, AsyncWrite as _, ReadBuf},
+    task::coop::unconstrained,
+    time::Instant,
 };
-use hyper_util::rt::TokioIo;
-use tokio::{task::coop::unconstrained, time::Instant};
+use tokio_util::io::poll_read_buf;
 
-use super::Io;
+use super::{
+    Io,
+    http1::{Fault, Framing, Heads},
+};
 use crate::deadline::Alarm;
 
-/// The most bytes of a response head.
-const MAX_HEAD: usize = 64 * 1024;
-/// The most bytes of one read. A body that comes in one is not put together from two; hyper reads less until more comes.
+/// Room for a head and a small body.
+const ROOM: usize = 8 * 1024;
+/// Room that is enough to read on.
+const LEAST: usize = 2 * 1024;
+/// The most bytes that are read before they are passed on.
 const MAX_READ: usize = 256 * 1024;
 
-/// A connection with its handle.
+/// A connection.
 pub(super) struct Live {
     alarm: Alarm,
-    handle: SendRequest<Full<Bytes>>,
-    /// Dropped as soon as it ends: only then does hyper give back a request that it did not take.
-    connection: Option<Driver>,
+    io: Box<dyn Io>,
+    /// What was read and not taken.
+    input: BytesMut,
+    /// Room for the next read: a peer that fills it gets more.
+    room: usize,
+    /// Where the body ends that is being read.
+    framing: Framing,
+    /// Whether another exchange may follow.
+    persists: bool,
 }
 
-/// hyper's half that reads and writes.
-struct Driver(Connection<TokioIo<Box<dyn Io>>, Full<Bytes>>);
+/// A request as it goes over the wire.
+pub(super) struct Wire {
+    /// Its method, which decides where the response ends.
+    pub(super) method: Method,
+    /// The head, and a small body with it.
+    pub(super) head: Bytes,
+    /// The rest.
+    pub(super) body: Bytes,
+}
 
-/// A request that its connection gave back: closed before it took the request, it has written no byte of it. To hold
-/// this is the only way to send a request again.
+impl Wire {
+    fn unsent(&mut self) -> Option<&mut Bytes> {
+        let mut parts = [&mut self.head, &mut self.body].into_iter();
+        parts.find(|part| !part.is_empty())
+    }
+}
+
+/// A request of which no byte was written. To hold this is the only way to send a request again.
 pub(super) struct NotSent {
-    request: Box<Request<Full<Bytes>>>,
-    source: hyper::Error,
+    wire: Wire,
+    source: Fault,
 }
 
 impl NotSent {
     /// The request, for another connection.
-    pub(super) fn into_request(self) -> Request<Full<Bytes>> {
-        *self.request
+    pub(super) fn into_wire(self) -> Wire {
+        self.wire
     }
 
-    /// What closed the connection, where there is no other.
-    pub(super) fn into_source(self) -> hyper::Error {
+    /// What ended the connection, where there is no other.
+    pub(super) fn into_source(self) -> Fault {
         self.source
     }
 }
@@ -58,40 +83,23 @@ impl NotSent {
 pub(super) enum Broken {
     /// Nothing was sent.
     NotSent(NotSent),
-    /// The request was taken; what the peer saw of it is not known.
-    Lost(hyper::Error),
+    /// The request was begun; what the peer saw of it is not known.
+    Lost(Fault),
     /// The time ran out.
     Late,
 }
 
 impl Live {
     /// Wraps a fresh stream.
-    pub(super) async fn open(stream: Box<dyn Io>) -> hyper::Result<Box<Self>> {
-        // hyper takes 100 header fields at most unless it is told otherwise, even to take 100.
-        let (handle, connection) = Builder::new()
-            .max_header_size(MAX_HEAD)
-            .max_buf_size(MAX_READ)
-            // Requests are small: head and body leave in one buffer and one plain write.
-            .writev(false)
-            .handshake(TokioIo::new(stream))
-            .await?;
-        Ok(Box::new(Self {
+    pub(super) fn new(io: Box<dyn Io>) -> Box<Self> {
+        Box::new(Self {
             alarm: Alarm::default(),
-            handle,
-            connection: Some(Driver(connection)),
-        }))
-    }
-
-    /// Lets the connection read and write; false once it has ended.
-    pub(super) fn turn(&mut self, context: &mut Context<'_>) -> bool {
-        turn(&mut self.connection, context)
-    }
-
-    /// As [`Live::turn`], without being woken by what comes later. Who asks for the connection's next step in the same
-    /// breath wants this: hyper's halves wake one another by what each of them was polled with, and would have the whole
-    /// call polled again for nothing.
-    pub(super) fn nudge(&mut self) -> bool {
-        self.turn(&mut Context::from_waker(Waker::noop()))
+            io,
+            input: BytesMut::new(),
+            room: ROOM,
+            framing: Framing::Length(0),
+            persists: true,
+        })
     }
 
     /// Sets the end of what is waited for next, once nothing else is ready.
@@ -104,72 +112,190 @@ impl Live {
         self.alarm.poll(context)
     }
 
-    /// Whether it has nothing more to do for the request before.
-    pub(super) fn is_idle(&self) -> bool {
-        self.handle.is_ready()
+    /// How many bytes of the body are left, as far as its head tells.
+    pub(super) fn announced(&self) -> usize {
+        match self.framing {
+            Framing::Length(_) => self.framing.left(),
+            Framing::Chunked(_) | Framing::Close => 0,
+        }
     }
 
-    /// Whether it would take another request now: it is idle, its peer has neither closed it nor said anything unasked.
-    pub(super) fn reusable(&mut self) -> bool {
-        self.nudge() && self.is_idle()
+    /// Whether the whole body was taken.
+    pub(super) fn is_ended(&self) -> bool {
+        self.framing.is_ended()
     }
 
-    /// Sends `request` and waits until `until` for the head of the response.
+    /// The same, kept for another exchange; `None` where none may follow.
+    pub(super) fn rest(mut self: Box<Self>) -> Option<Box<Self>> {
+        let rests = self.persists && self.is_ended() && self.input.is_empty();
+        self.give_back_room();
+        rests.then_some(self)
+    }
+
+    /// Sends a request and waits until `until` for the head of the response.
     pub(super) async fn exchange(
         mut self: Box<Self>,
-        request: Request<Full<Bytes>>,
+        mut wire: Wire,
         until: Instant,
-    ) -> Result<(Box<Self>, Response<Incoming>), Broken> {
-        let Self {
-            alarm,
-            handle,
-            connection,
-        } = &mut *self;
-        alarm.set(Some(until));
-        // Only the connection brings the response on, and it is polled just before: the response need not wake anyone,
-        // nor may it be held back by a spent budget, which would.
-        let mut response = pin!(unconstrained(handle.try_send_request(request)));
-        let mut sent = false;
-        let mut step = |context: &mut Context<'_>| {
-            turn(connection, context);
-            response
-                .as_mut()
-                .poll(&mut Context::from_waker(Waker::noop()))
-        };
-        let result = poll_fn(|context| {
-            // After the request has left, a wake-up usually brings the response.
-            if std::mem::replace(&mut sent, true)
-                && let Poll::Ready(result) = step(&mut Context::from_waker(Waker::noop()))
-            {
-                return Poll::Ready(Some(result));
-            }
-            match step(context) {
+    ) -> Result<(Box<Self>, StatusCode, HeaderMap), Broken> {
+        if let Some(source) = self.spoiled() {
+            return Err(Broken::NotSent(NotSent { wire, source }));
+        }
+        self.alarm.set(Some(until));
+        let mut heads = Heads::default();
+        let result = poll_fn(
+            |context| match self.poll_head(&mut wire, &mut heads, context) {
                 Poll::Ready(result) => Poll::Ready(Some(result)),
-                Poll::Pending => alarm.poll(context).map(|()| None),
-            }
-        })
-        .await;
-        match result {
-            Some(Ok(response)) => Ok((self, response)),
-            Some(Err(mut error)) => match error.take_message() {
-                Some(request) => Err(Broken::NotSent(NotSent {
-                    request: Box::new(request),
-                    source: error.into_error(),
-                })),
-                None => Err(Broken::Lost(error.into_error())),
+                Poll::Pending => self.alarm.poll(context).map(|()| None),
             },
+        );
+        match result.await {
+            Some(Ok((status, headers))) => Ok((self, status, headers)),
+            Some(Err(fault)) => Err(Broken::Lost(fault)),
             None => Err(Broken::Late),
+        }
+    }
+
+    /// What of the body is ready now, as one piece of at most [`MAX_READ`] bytes; `None` at its end.
+    ///
+    /// # Errors
+    ///
+    /// What came before the connection broke is returned before that.
+    pub(super) fn poll_data(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, Fault>> {
+        while !self.is_ended() {
+            let came = self.fill(context);
+            let data = self.framing.take(&mut self.input)?;
+            if !data.is_empty() {
+                return Poll::Ready(Ok(Some(data)));
+            }
+            match came {
+                // The end may have come with nothing before it.
+                _ if self.is_ended() => {}
+                Came::Something => {}
+                Came::Closed if matches!(self.framing, Framing::Close) => {
+                    self.framing = Framing::Length(0);
+                }
+                Came::Closed => return Poll::Ready(Err(Fault::Cut)),
+                Came::Broken(error) => return Poll::Ready(Err(error.into())),
+                Came::Nothing => {
+                    self.give_back_room();
+                    return Poll::Pending;
+                }
+            }
+        }
+        Poll::Ready(Ok(None))
+    }
+
+    /// What a connection that rests must not have: an end, or bytes that nobody asked for.
+    fn spoiled(&mut self) -> Option<Fault> {
+        let mut byte = [0];
+        let mut buffer = ReadBuf::new(&mut byte);
+        let io = &mut self.io;
+        let read = poll_fn(|context| Pin::new(&mut *io).poll_read(context, &mut buffer));
+        // It is only looked at: a spent budget must not pass for silence.
+        match unconstrained(read).now_or_never()? {
+            Ok(()) if buffer.filled().is_empty() => Some(Fault::Closed),
+            Ok(()) => Some(Fault::Unasked),
+            Err(error) => Some(error.into()),
+        }
+    }
+
+    fn poll_head(
+        &mut self,
+        wire: &mut Wire,
+        heads: &mut Heads,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(StatusCode, HeaderMap), Fault>> {
+        let mut written = self.poll_write(wire, context);
+        loop {
+            let came = self.read(LEAST, self.room, context);
+            if let Some(head) = heads.next(&wire.method, &mut self.input)? {
+                // A server that answers early may have left the rest of the request unread.
+                self.persists = head.persists && matches!(written, Poll::Ready(Ok(())));
+                self.framing = head.framing;
+                return Poll::Ready(Ok((head.status, head.headers)));
+            }
+            return match came {
+                Came::Something => continue,
+                Came::Nothing => match std::mem::replace(&mut written, Poll::Pending) {
+                    Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
+                    Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+                },
+                Came::Closed if self.input.is_empty() => Poll::Ready(Err(Fault::Closed)),
+                Came::Closed => Poll::Ready(Err(Fault::Cut)),
+                Came::Broken(error) => Poll::Ready(Err(error.into())),
+            };
+        }
+    }
+
+    fn poll_write(&mut self, wire: &mut Wire, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(part) = wire.unsent() {
+            let written = ready!(Pin::new(&mut self.io).poll_write(context, part))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            part.advance(written);
+        }
+        Pin::new(&mut self.io).poll_flush(context)
+    }
+
+    /// Reads what is ready, as far as the body goes.
+    fn fill(&mut self, context: &mut Context<'_>) -> Came {
+        loop {
+            let wanted = self.framing.left().min(MAX_READ);
+            let missing = wanted.saturating_sub(self.input.len());
+            if missing == 0 {
+                return Came::Something;
+            }
+            // What has a known length is gathered in one place.
+            let (least, room) = match self.framing {
+                Framing::Length(_) => (missing, missing),
+                Framing::Chunked(_) | Framing::Close => (LEAST, self.room),
+            };
+            match self.read(least, room, context) {
+                Came::Something => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// One read, into `room` bytes where there is no room for the `least` any more.
+    fn read(&mut self, least: usize, room: usize, context: &mut Context<'_>) -> Came {
+        if self.input.capacity() - self.input.len() < least {
+            self.input.reserve(room);
+        }
+        let space = self.input.capacity() - self.input.len();
+        match poll_read_buf(Pin::new(&mut self.io), context, &mut self.input) {
+            Poll::Pending => Came::Nothing,
+            Poll::Ready(Ok(0)) => Came::Closed,
+            Poll::Ready(Ok(read)) => {
+                if read == space {
+                    self.room = (2 * self.room).min(MAX_READ);
+                }
+                Came::Something
+            }
+            Poll::Ready(Err(error)) => Came::Broken(error),
+        }
+    }
+
+    /// Streams that are silent, and connections that rest, hold no room.
+    fn give_back_room(&mut self) {
+        if self.input.is_empty() {
+            self.input = BytesMut::new();
+            self.room = ROOM;
         }
     }
 }
 
-/// Lets the connection read and write; false once it has ended.
-fn turn(connection: &mut Option<Driver>, context: &mut Context<'_>) -> bool {
-    let goes_on = connection
-        .as_mut()
-        .is_some_and(|driver| Pin::new(&mut driver.0).poll(context).is_pending());
-    if !goes_on {
-        *connection = None;
-    }
-    goes_on
+/// What a read brought.
+enum Came {
+    Something,
+    /// Nothing yet.
+    Nothing,
+    /// The end.
+    Closed,
+    Broken(io::Error),
 }

@@ -88,7 +88,7 @@ impl Egress {
             not_sent: true,
             destination: None,
         };
-        let request = request::prepare(server, request);
+        let wire = request::wire(server, request);
         let judged = self.judge(permit, &host, deadline).await;
         if let Err(Error::Blocked(blocked)) = &judged {
             self.0.metrics.blocked(blocked.code.as_str());
@@ -101,7 +101,7 @@ impl Egress {
             host: &destination.host,
             deadline,
         };
-        match call.deliver(&judged.addresses, request).await {
+        match call.deliver(&judged.addresses, wire).await {
             Ok((status, headers, body)) => Ok(Inbound {
                 status,
                 headers,

@@ -2,14 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use http::{
-    HeaderMap, Request, Response, StatusCode,
+    HeaderMap, HeaderValue, StatusCode,
     header::{CONTENT_ENCODING, CONTENT_LENGTH, LOCATION, TRANSFER_ENCODING},
 };
-use http_body::Body as _;
-use http_body_util::Full;
-use hyper::body::Incoming;
 use tokio::time::timeout_at;
 
 use super::request::origin;
@@ -21,7 +17,8 @@ use crate::{
         body::{Bounds, Home},
         decode::Decoder,
         dial,
-        exchange::{Broken, Live, NotSent},
+        exchange::{Broken, Live, NotSent, Wire},
+        http1::Fault,
         pool::{Key, keep_for},
     },
     policy::Permit,
@@ -47,15 +44,15 @@ impl Call<'_> {
     pub(super) async fn deliver(
         &self,
         addresses: &[JudgedAddr],
-        mut request: Request<Full<Bytes>>,
+        mut wire: Wire,
     ) -> Result<(StatusCode, HeaderMap, Box<Body>), (Error, bool)> {
         while let Some((key, live)) = self.pooled(addresses) {
-            let sent = match self.exchange(key, live, request).await {
+            let sent = match self.exchange(key, live, wire).await {
                 Ok(head) => Ok(head),
                 Err(Stopped::Failed(error)) => Err((error, false)),
                 // The peer closed it while it was idle.
                 Err(Stopped::NotSent(back)) => {
-                    request = back.into_request();
+                    wire = back.into_wire();
                     continue;
                 }
             };
@@ -66,7 +63,7 @@ impl Call<'_> {
         let opened = Box::pin(self.open(addresses)).await;
         let (key, live) = opened.map_err(|error| (error, true))?;
         self.egress.0.metrics.connection(false);
-        let sent = self.exchange(key, live, request).await;
+        let sent = self.exchange(key, live, wire).await;
         sent.map_err(|stopped| match stopped {
             Stopped::Failed(error) => (error, false),
             Stopped::NotSent(back) => {
@@ -109,11 +106,7 @@ impl Call<'_> {
                         })?
                 }
             };
-            let live = Live::open(stream).await.map_err(|source| Error::Lost {
-                host: self.host(),
-                source,
-            })?;
-            Ok((Key::new(self.permit, address), live))
+            Ok((Key::new(self.permit, address), Live::new(stream)))
         };
         timeout_at(until, connecting)
             .await
@@ -125,11 +118,11 @@ impl Call<'_> {
         &self,
         key: Key,
         live: Box<Live>,
-        request: Request<Full<Bytes>>,
+        wire: Wire,
     ) -> Result<(StatusCode, HeaderMap, Box<Body>), Stopped> {
         let limit = self.permit.server().limits.first_byte;
-        let (live, response) = live
-            .exchange(request, self.deadline.phase(limit))
+        let (live, status, headers) = live
+            .exchange(wire, self.deadline.phase(limit))
             .await
             .map_err(|broken| match broken {
                 Broken::NotSent(back) => Stopped::NotSent(back),
@@ -142,10 +135,8 @@ impl Call<'_> {
                     limit,
                 }),
             })?;
-        let (status, headers, mut body) =
-            self.receive(key, live, response).map_err(Stopped::Failed)?;
-        body.settle();
-        Ok((status, headers, body))
+        let received = self.receive(key, live, status, headers);
+        received.map_err(Stopped::Failed)
     }
 
     /// Checks the head and wraps the body; an answer that is refused closes its connection.
@@ -153,22 +144,22 @@ impl Call<'_> {
         &self,
         key: Key,
         live: Box<Live>,
-        response: Response<Incoming>,
+        status: StatusCode,
+        mut headers: HeaderMap,
     ) -> Result<(StatusCode, HeaderMap, Box<Body>), Error> {
         let limits = &self.permit.server().limits;
-        let (mut head, incoming) = response.into_parts();
-        if head.status == StatusCode::SWITCHING_PROTOCOLS {
+        if status == StatusCode::SWITCHING_PROTOCOLS {
             return Err(Error::Upgrade { host: self.host() });
         }
-        if head.status.is_redirection() && head.status != StatusCode::NOT_MODIFIED {
+        if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
             return Err(Error::Redirect {
                 host: self.host(),
-                status: head.status.as_u16(),
-                to: origin(head.headers.get(LOCATION)),
+                status: status.as_u16(),
+                to: origin(headers.get(LOCATION)),
             });
         }
         let cap = limits.response_bytes;
-        if incoming.size_hint().lower() > u64::try_from(cap).unwrap_or(u64::MAX) {
+        if live.announced() > cap {
             return Err(Error::TooLarge {
                 host: self.host(),
                 limit: cap,
@@ -178,15 +169,15 @@ impl Call<'_> {
             host: self.host(),
             coding,
         };
-        only_chunked(&head.headers).map_err(coding)?;
-        let decoder = Decoder::of(&head.headers, cap).map_err(coding)?;
+        only_chunked(&headers).map_err(coding)?;
+        let decoder = Decoder::of(&headers, cap).map_err(coding)?;
         if decoder.is_some() {
-            head.headers.remove(CONTENT_ENCODING);
-            head.headers.remove(CONTENT_LENGTH);
+            headers.remove(CONTENT_ENCODING);
+            headers.remove(CONTENT_LENGTH);
         }
         let home = Home {
             key,
-            keep: keep_for(&head.headers),
+            keep: keep_for(&headers),
         };
         let bounds = Bounds {
             host: self.host(),
@@ -195,14 +186,14 @@ impl Call<'_> {
             deadline: self.deadline,
         };
         Ok((
-            head.status,
-            head.headers,
-            Body::new(self.egress.clone(), incoming, live, home, decoder, bounds),
+            status,
+            headers,
+            Body::new(self.egress.clone(), live, home, decoder, bounds),
         ))
     }
 
-    fn broken(&self, source: hyper::Error) -> Error {
-        if source.is_parse() {
+    fn broken(&self, source: Fault) -> Error {
+        if source.is_head() {
             Error::ResponseHead {
                 host: self.host(),
                 source,
@@ -243,10 +234,12 @@ impl Call<'_> {
 
 /// A transfer coding beside `chunked` would reach us undone (RFC 9112, section 6.1); the error is its text.
 fn only_chunked(headers: &HeaderMap) -> Result<(), String> {
-    let mut values = headers.get_all(TRANSFER_ENCODING).iter();
-    match values.find(|value| !value.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+    let values = headers.get_all(TRANSFER_ENCODING).iter().enumerate();
+    let is_chunked = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
+    let mut others = values.filter(|(at, value)| *at > 0 || !is_chunked(value));
+    match others.next() {
         None => Ok(()),
-        Some(other) => Err(String::from_utf8_lossy(other.as_bytes())
+        Some((_, other)) => Err(String::from_utf8_lossy(other.as_bytes())
             .chars()
             .take(64)
             .collect()),

@@ -1,41 +1,70 @@
 //! How a request looks on the wire, and how a redirect is told.
 
-use bytes::Bytes;
+use bytes::{BufMut as _, Bytes, BytesMut};
 use http::{
-    HeaderName, HeaderValue, Request, Uri, Version,
+    HeaderName, HeaderValue, Method, Request,
     header::{
         ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING,
         UPGRADE,
     },
 };
-use http_body_util::Full;
 
-use crate::{address::Target, policy::Server};
+use crate::{address::Target, egress::exchange::Wire, policy::Server};
 
-/// Header fields about one connection or one framing; they are ours to write.
-const FRAMING: [HeaderName; 7] = [
+/// Header fields about the connection, the framing or the place; they are ours to write.
+const OURS: [HeaderName; 9] = [
+    ACCEPT_ENCODING,
     CONNECTION,
     CONTENT_LENGTH,
     EXPECT,
+    HOST,
     TE,
     TRAILER,
     TRANSFER_ENCODING,
     UPGRADE,
 ];
+/// Room for a head.
+const ROOM: usize = 1024;
+/// A body up to so many bytes leaves in one write with its head.
+const SMALL: usize = 16 * 1024;
 
 /// The request as it goes over the wire: origin-form (RFC 9112, section 3.2.1), our `Host`, our framing.
-pub(super) fn prepare(server: &Server, request: Request<Bytes>) -> Request<Full<Bytes>> {
-    let (mut head, body) = request.into_parts();
-    head.uri = Uri::from(server.endpoint.path().clone());
-    head.version = Version::HTTP_11;
-    for name in &FRAMING {
-        head.headers.remove(name);
+pub(super) fn wire(server: &Server, request: Request<Bytes>) -> Wire {
+    let (head, body) = request.into_parts();
+    let joined = body.len() <= SMALL;
+    let mut out = BytesMut::with_capacity(ROOM + if joined { body.len() } else { 0 });
+    let mut put = |parts: &[&[u8]]| parts.iter().for_each(|part| out.put_slice(part));
+    put(&[
+        head.method.as_str().as_bytes(),
+        b" ",
+        server.endpoint.path().as_str().as_bytes(),
+        b" HTTP/1.1\r\nhost: ",
+        server.endpoint.authority().as_bytes(),
+        b"\r\naccept-encoding: identity\r\n",
+    ]);
+    for (name, value) in &head.headers {
+        if !OURS.contains(name) {
+            put(&[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
+        }
     }
-    head.headers
-        .insert(HOST, server.endpoint.authority().clone());
-    head.headers
-        .insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    Request::from_parts(head, Full::new(body))
+    // An empty body is said to be one where the method suggests a body (RFC 9110, section 8.6).
+    if !body.is_empty() || matches!(head.method, Method::POST | Method::PUT | Method::PATCH) {
+        let mut length = itoa::Buffer::new();
+        put(&[
+            b"content-length: ",
+            length.format(body.len()).as_bytes(),
+            b"\r\n",
+        ]);
+    }
+    put(&[b"\r\n"]);
+    if joined {
+        put(&[&body]);
+    }
+    Wire {
+        method: head.method,
+        head: out.freeze(),
+        body: if joined { Bytes::new() } else { body },
+    }
 }
 
 /// Scheme and host of a `Location`, and nothing else of it: paths and queries carry secrets.
