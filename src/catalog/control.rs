@@ -1,8 +1,11 @@
 //! What an operator does with pins: looks at them, and accepts what was seen.
 
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
-use super::{By, Catalog, Error, Item, MAX_VARIANTS, Pinned, known::State};
+use super::{By, Catalog, Error, Item, ItemKind, MAX_VARIANTS, Pinned, known::State};
 use crate::{id, policy::Server};
 
 /// What is pinned of a server, and what this process last saw of it that is not.
@@ -124,29 +127,34 @@ fn accepting(
         }
     }
     let version = pinned.version + 1;
-    let replaced = |old: &Item| {
-        let is_new = |new: &&Item| new.kind == old.kind && new.name == old.name;
-        seen.iter().copied().any(|new| is_new(&new)) && !state.sights.shows(old)
-    };
+    let taken: HashSet<(ItemKind, &str)> = seen.iter().map(|new| (new.kind, &*new.name)).collect();
     let mut next = Pinned {
         version,
         reviewed: true,
         ..pinned.clone()
     };
+    let replaced = |old: &Item| taken.contains(&(old.kind, &*old.name)) && !state.sights.shows(old);
     next.items.retain(|old| !replaced(old));
     for item in next.items.iter_mut().filter(|item| what.covers(item)) {
         item.by = By::Operator;
     }
+    let mut more = Vec::new();
+    let mut variants: HashMap<(ItemKind, &str), usize> = HashMap::new();
     for new in seen {
-        if next.named(new.kind, &new.name).len() < MAX_VARIANTS {
-            next.items.push(Item {
+        let count = variants
+            .entry((new.kind, &new.name))
+            .or_insert_with(|| next.named(new.kind, &new.name).len());
+        if *count < MAX_VARIANTS {
+            *count += 1;
+            more.push(Item {
                 version,
                 by: By::Operator,
                 ..new.clone()
             });
-            next.sort();
         }
     }
+    next.items.extend(more);
+    next.sort();
     Ok(Some(next))
 }
 
