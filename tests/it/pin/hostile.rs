@@ -89,28 +89,3 @@ async fn instructions_that_others_still_hear_stay_when_new_ones_are_accepted() {
     stage.says.instructions("Be brief.", "Be brief.");
     assert_eq!(heard().await, ["Be brief.", "Be brief."]);
 }
-
-/// A pins file that is a link stays one; what it leads to is replaced, and a link that leads nowhere is not believed.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_pins_file_that_is_a_link_is_written_where_it_leads() {
-    let stage = Stage::new("pin = \"file\"\n", "").await;
-    assert_eq!(stage.pin(&["--accept", "get"]).await.code, Some(0));
-    let file = stage.gate.folder().join("pins/notes.json");
-    let real = stage.gate.folder().join("kept.json");
-    fs::rename(&file, &real).unwrap();
-    std::os::unix::fs::symlink("../kept.json", &file).unwrap();
-    let all = stage.pin(&["--accept-all"]).await;
-    assert_eq!((all.code, &*all.err), (Some(0), ""));
-    assert_eq!(fs::read_link(&file).unwrap(), Path::new("../kept.json"));
-    assert!(fs::read_to_string(&real).unwrap().contains(r#""put""#));
-    assert_eq!(stage.call("put").await, "approval.unavailable");
-
-    fs::remove_file(&real).unwrap();
-    let dangling = stage.run(&["reload"]).await;
-    assert_eq!(dangling.code, Some(1), "{}", dangling.out);
-    assert_eq!(stage.call("put").await, "approval.unavailable");
-    stage.says.tools(&format!("[{GET}]"));
-    fs::set_permissions(&stage.gate.folder(), fs::Permissions::from_mode(0o700)).unwrap();
-    let again = stage.pin(&["--accept", "get"]).await;
-    assert_eq!(again.code, Some(0), "{}", again.err);
-}
