@@ -13,6 +13,7 @@ mod ledger;
 mod pinned;
 pub mod pins_file;
 mod schema;
+mod seen;
 mod shown;
 mod suspicion;
 mod tool;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 
 pub use blocked::{Block, Reason};
 pub use book::{Book, Judged, Report, Taken, Turn};
-pub use control::{Accept, Overview};
+pub use control::{Accept, Chosen, DIGITS, Overview};
 use dashmap::DashMap;
 pub use diff::{Change, diff};
 pub use error::Error;
@@ -36,7 +37,7 @@ pub use tool::PinnedTool;
 pub use view::View;
 
 use crate::{
-    mcp::Era,
+    mcp::{Era, items::List},
     policy::{Permit, Server},
 };
 
@@ -52,14 +53,14 @@ pub struct Catalog {
     schemas: Arc<Schemas>,
 }
 
-/// What a tool that is called is.
+/// What something that is asked for by name is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Found<T> {
     /// The view was shown it as it is pinned.
-    Tool(PinnedTool),
+    Offered(T),
     /// The view was shown it, and it is not offered.
     Blocked(Reason),
-    /// The view was not shown it, or the server has said since that its tools changed.
+    /// The view was not shown it, or the server has said since that its list changed.
     Unknown,
 }
 
@@ -75,21 +76,48 @@ impl Catalog {
 
     /// The tool of this name, as `view` was shown it last and callers of `era` can use it; nothing is known once the
     /// server has said that its tools changed.
-    pub fn find(&self, permit: &Permit, view: View, era: Era, name: &str) -> Found {
+    pub fn find(&self, permit: &Permit, view: View, era: Era, name: &str) -> Found<PinnedTool> {
         let known = self.known(permit.server());
         let state = known.state();
-        match state.seen(view) {
-            Some(seen) if !seen.is_stale(state.changes) => seen.found(era, name),
-            _ => Found::Unknown,
-        }
+        let seen = state.sights.fresh(view, ItemKind::Tool);
+        seen.map_or(Found::Unknown, |seen| seen.tool(era, name))
     }
 
     /// The same of the list that was read last, whatever the server has said since.
-    pub fn find_read(&self, permit: &Permit, view: View, era: Era, name: &str) -> Found {
+    pub fn find_read(
+        &self,
+        permit: &Permit,
+        view: View,
+        era: Era,
+        name: &str,
+    ) -> Found<PinnedTool> {
         let known = self.known(permit.server());
         let state = known.state();
-        let seen = state.seen(view);
-        seen.map_or(Found::Unknown, |seen| seen.found(era, name))
+        let seen = state.sights.of(view, ItemKind::Tool);
+        seen.map_or(Found::Unknown, |seen| seen.tool(era, name))
+    }
+
+    /// What of `list`, which is not that of tools, has this name, as `view` was shown it last; nothing is known once the
+    /// server has said that the list changed.
+    pub fn find_other(&self, permit: &Permit, view: View, list: List, name: &str) -> Found<()> {
+        let known = self.known(permit.server());
+        let state = known.state();
+        let seen = state.sights.fresh(view, ItemKind::of(list));
+        seen.map_or(Found::Unknown, |seen| seen.other(name))
+    }
+
+    /// The same of the list that was read last, whatever the server has said since.
+    pub fn find_other_read(
+        &self,
+        permit: &Permit,
+        view: View,
+        list: List,
+        name: &str,
+    ) -> Found<()> {
+        let known = self.known(permit.server());
+        let state = known.state();
+        let seen = state.sights.of(view, ItemKind::of(list));
+        seen.map_or(Found::Unknown, |seen| seen.other(name))
     }
 
     /// What is pinned of a server, read from where it is kept if it was not read yet.
@@ -101,9 +129,10 @@ impl Catalog {
         Book::open(self.known(server), self.ledger.clone()).await
     }
 
-    /// Takes down that a server says its tools changed: what was seen of them is worth nothing any more.
-    pub fn changed(&self, server: &Server) {
-        self.known(server).state().changes += 1;
+    /// Takes down that a server says this list changed: what was seen of it is worth nothing any more.
+    pub fn changed(&self, server: &Server, list: List) {
+        let known = self.known(server);
+        known.state().sights.changed(ItemKind::of(list));
     }
 
     /// The names of the tools of all servers but `server`, as far as this process knows what is pinned of them.

@@ -6,6 +6,7 @@
 pub mod canonical;
 pub mod capabilities;
 pub mod envelope;
+pub mod greeting;
 pub mod headers;
 mod input_required;
 pub mod items;

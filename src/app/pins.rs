@@ -15,7 +15,8 @@ use super::{
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record},
     catalog::{
-        Accept, Change, Item, ItemKind, Others, Overview, Pinned, diff, pins_file, suspicions,
+        Accept, Change, Chosen, Item, ItemKind, Others, Overview, Pinned, diff, pins_file,
+        suspicions,
     },
     id,
     policy::{self, Permit, Pin, Purpose, Server},
@@ -66,11 +67,25 @@ fn permit(core: &Core, server: &str) -> Result<Permit, Refusal> {
     policy::decide_leg(policy, Purpose::Catalogue, server)
 }
 
+/// What an operator does about pins that cannot be used. Nothing else forgets them: whoever could have those of one
+/// server forgotten could have it pinned anew as it is now.
+const UNUSABLE: &str = "correct the pins file if the server has one; else stop tollgate, restore its database and its \
+keyring from one backup, and start it again; where there is no backup, move the database away while it is stopped, and \
+every server is pinned anew as it shows itself then";
+
 /// A refusal as an operator reads it.
 fn told(refusal: &Refusal) -> String {
     let detail = refusal.detail.as_deref();
     let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
-    format!("{}: {}{detail}", refusal.code.as_str(), refusal.public)
+    let advice = match refusal.code {
+        Code::PinsUnusable => format!("; {UNUSABLE}"),
+        _ => String::new(),
+    };
+    format!(
+        "{}: {}{detail}{advice}",
+        refusal.code.as_str(),
+        refusal.public
+    )
 }
 
 /// `seen`: all that the server shows, if it was just read.
@@ -179,15 +194,13 @@ async fn accept_by(
 ) -> Result<Accepted, Refusal> {
     let catalog = core.gateway.catalog();
     let server = permit.server();
-    let overview = catalog.overview(server).await?;
     let what = match selection {
         Selection::All => Accept::All,
         Selection::Tools(names) => {
-            let names = names.iter().map(|name| named(&overview, name));
-            Accept::Named(names.collect::<Result<_, _>>()?)
+            Accept::Named(names.iter().map(|name| Chosen::read(name)).collect())
         }
     };
-    let before = overview.pinned;
+    let before = catalog.overview(server).await?.pinned;
     let after = catalog.accept(server, &what).await?;
     let same = |pinned: &Pinned| {
         let items = pinned.items.iter().map(Item::key);
@@ -218,27 +231,6 @@ async fn accept_by(
         items,
         file,
     })
-}
-
-/// The name that is accepted: `NAME@DIGEST` stands for `NAME`, as long as nothing else is seen under it.
-fn named(overview: &Overview, written: &str) -> Result<Arc<str>, Refusal> {
-    let all = || overview.blocked.iter().chain(&overview.pinned.items);
-    let parts = written.rsplit_once('@');
-    let Some((name, digest)) = parts.filter(|_| all().all(|item| *item.name != *written)) else {
-        return Ok(written.into());
-    };
-    let mut seen = overview.blocked.iter().filter(|item| *item.name == *name);
-    let other = seen.find(|item| digest.is_empty() || !id::hex(&item.digest).starts_with(digest));
-    match other {
-        None => Ok(name.into()),
-        Some(other) => {
-            let found = id::hex(&other.digest);
-            let public = format!(
-                "`{name}` is seen with the digest {found}, which does not begin with `{digest}`; look at it again"
-            );
-            Err(Refusal::new(Code::Drifted, public))
-        }
-    }
 }
 
 fn file(core: &Core, server: &Server, pinned: &Pinned) -> Result<PinsFile, Refusal> {

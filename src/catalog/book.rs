@@ -1,6 +1,6 @@
 //! What is pinned of one server, at hand: what lists are held against, and what a first list is entered into.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -70,11 +70,10 @@ impl Book {
 
     /// Holds a page against what is pinned, and learns from it which tools `view` is shown.
     pub fn judge(&self, view: View, era: Era, list: List, shown: &[Shown]) -> Judged {
+        let kind = ItemKind::of(list);
         let mut state = self.known.state();
         let (verdicts, blocks) = state.judge(view, shown);
-        if list == List::Tools {
-            state.learn(view, shown, &verdicts, None);
-        }
+        state.sights.learn(view, kind, (shown, &verdicts), None);
         drop(state);
         let mut judged = Judged {
             report: Report {
@@ -83,6 +82,9 @@ impl Book {
             },
             ..Judged::default()
         };
+        let pinned = shown.iter().zip(&verdicts);
+        let pinned = pinned.filter(|(_, verdict)| matches!(verdict, Verdict::Pinned(_)));
+        let mut stand: HashSet<&str> = pinned.map(|(shown, _)| &*shown.name).collect();
         for (shown, verdict) in shown.iter().zip(verdicts) {
             let fate = match verdict {
                 Verdict::Pinned(Some(tool)) => match tool.unfit(era) {
@@ -93,7 +95,9 @@ impl Book {
                     }
                 },
                 Verdict::Pinned(None) => Fate::Keep,
-                Verdict::Blocked(_) => self.instead(shown),
+                // Once: of one name a page may hold thousands, and what stands for them may be long.
+                Verdict::Blocked(_) if stand.insert(&shown.name) => self.instead(shown),
+                Verdict::Blocked(_) => Fate::Drop,
             };
             judged.fates.push(fate);
         }
@@ -113,19 +117,17 @@ impl Book {
     /// then looks again at what is known.
     pub async fn turn(&self, view: View, list: List) -> Option<Turn> {
         let place = self.known.reading.clone().acquire_owned().await.ok()?;
+        let kind = ItemKind::of(list);
         let state = self.known.state();
-        let seen = state.seen(view);
-        let fresh = seen.is_some_and(|seen| {
-            let read = seen.read.is_some_and(|(at, _)| at.elapsed() < REREAD_AFTER);
-            read && !seen.is_stale(state.changes)
-        });
+        let read = state.sights.fresh(view, kind).and_then(|seen| seen.read);
+        let just_read = read.is_some_and(|(at, _)| at.elapsed() < REREAD_AFTER);
         let settled = state
             .pinned()
-            .is_some_and(|pinned| pinned.is_settled(&view.mark(ItemKind::of(list))));
-        if settled && (fresh || list != List::Tools) {
+            .is_some_and(|pinned| pinned.is_settled(&view.mark(kind)));
+        if settled && just_read {
             return None;
         }
-        let changes = state.changes;
+        let changes = state.sights.changes(kind);
         drop(state);
         Some(self.taking_turn(view, list, changes, place))
     }
@@ -133,7 +135,7 @@ impl Book {
     /// Waits for the turn to read the whole list, however lately it was read. `None` where the process ends.
     pub async fn turn_anew(&self, view: View, list: List) -> Option<Turn> {
         let place = self.known.reading.clone().acquire_owned().await.ok()?;
-        let changes = self.known.state().changes;
+        let changes = self.known.state().sights.changes(ItemKind::of(list));
         Some(self.taking_turn(view, list, changes, place))
     }
 
@@ -166,7 +168,9 @@ impl Book {
     ) -> Result<(Fate<Arc<str>>, Report), Error> {
         let shown = [Shown::instructions(text)];
         let (book, taken) = self.taking(view, ItemKind::Instructions, &shown).await?;
-        let (verdicts, blocks) = book.known.state().judge(view, &shown);
+        let mut state = book.known.state();
+        let (verdicts, blocks) = state.judge_all(view, ItemKind::Instructions, &shown, 0);
+        drop(state);
         let fate = match &verdicts[..] {
             [Verdict::Pinned(_)] => Fate::Keep,
             _ => book.instead(&shown[0]),
@@ -222,11 +226,7 @@ impl Turn {
         let kind = ItemKind::of(self.list);
         let (book, taken) = self.book.taking(self.view, kind, shown).await?;
         let mut state = book.known.state();
-        state.blocked.begin(self.view, kind);
-        let (verdicts, blocks) = state.judge(self.view, shown);
-        if self.list == List::Tools {
-            state.learn(self.view, shown, &verdicts, Some(self.changes));
-        }
+        let (_, blocks) = state.judge_all(self.view, kind, shown, self.changes);
         Ok(Report { taken, blocks })
     }
 }

@@ -46,6 +46,20 @@ pub enum Error {
         /// The name.
         name: Arc<str>,
     },
+    /// Something else than what was chosen is seen under this name.
+    #[error(
+        "`{name}` of server `{server}` is seen with the digest {found}, which does not begin with `{digest}`; look at it again"
+    )]
+    Other {
+        /// The server.
+        server: Arc<str>,
+        /// The name.
+        name: Arc<str>,
+        /// What the digest should begin with.
+        digest: String,
+        /// The digest that is seen.
+        found: String,
+    },
 }
 
 impl Error {
@@ -57,6 +71,7 @@ impl Error {
             Self::File { .. } => Code::PinsUnusable,
             Self::Contended(_) => Code::StoreUnavailable,
             Self::Unseen { .. } => Code::ToolUnknown,
+            Self::Other { .. } => Code::Drifted,
         }
     }
 }

@@ -5,19 +5,14 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::sync::Semaphore;
 
 use super::{
-    Block, Error, Found, Item, ItemKind, Ledger, LedgerError, MAX_TOOLS, Pinned, PinnedTool,
-    Reason, ServerKey, Shown, View, blocked::Blocked, pins_file, tool::Tool,
+    Block, Error, Item, ItemKind, Ledger, LedgerError, Pinned, Reason, ServerKey, Shown, View,
+    blocked::Blocked, pins_file, seen::Sights, tool::Tool,
 };
-use crate::mcp::Era;
 use crate::policy::{Endpoint, Pin, Server};
 
-/// Views whose tools are known at once, at most; of more, those whose list was read longest ago are forgotten.
-const VIEWS: usize = 64;
-/// Tools known in all views together, at most.
-const KNOWN: usize = 4 * MAX_TOOLS;
 /// How often a change of the pins is tried while others change them too.
 const TRIES: usize = 8;
 
@@ -29,6 +24,8 @@ pub(super) struct Known {
     endpoint: Endpoint,
     pin: Pin,
     state: Mutex<State>,
+    /// The turn to read what is pinned: of many that begin at once, one reads.
+    opening: Semaphore,
     /// The turn to read a whole list.
     pub(super) reading: Arc<Semaphore>,
 }
@@ -39,28 +36,11 @@ pub(super) struct State {
     pinned: Option<Arc<Pinned>>,
     /// Pinned tools that were shown, by digest.
     tools: HashMap<[u8; 32], Arc<Tool>>,
-    views: Vec<Seen>,
-    /// How often the server said that its tools changed.
-    pub(super) changes: u64,
+    /// What each view was shown.
+    pub(super) sights: Sights,
+    /// How often they could not be read, and whether they were not as this gateway wrote them the last time.
+    unread: (u64, bool),
     pub(super) blocked: Blocked,
-}
-
-/// What one view was shown of the tools.
-#[derive(Debug)]
-pub(super) struct Seen {
-    view: View,
-    by_name: HashMap<Arc<str>, Standing>,
-    /// When the whole list was read last, and how often the server had said by then that it changed.
-    pub(super) read: Option<(Instant, u64)>,
-}
-
-/// What a tool that was shown is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Standing {
-    /// As pinned.
-    Offered(Arc<Tool>),
-    /// Anything else.
-    Blocked(Reason),
 }
 
 /// What becomes of one item that was shown.
@@ -80,6 +60,7 @@ impl Known {
             endpoint: server.endpoint.clone(),
             pin: server.pin.clone(),
             state: Mutex::default(),
+            opening: Semaphore::new(1),
             reading: Arc::new(Semaphore::new(1)),
         }
     }
@@ -104,11 +85,35 @@ impl Known {
 
     /// What is pinned, read from where it is kept if it was not read yet.
     pub(super) async fn pinned(&self, ledger: &dyn Ledger) -> Result<Arc<Pinned>, Error> {
-        let known = self.state().pinned.clone();
-        match known {
-            Some(pinned) => Ok(pinned),
-            None => self.read(ledger).await,
+        let known = || self.state().pinned.clone();
+        if let Some(pinned) = known() {
+            return Ok(pinned);
         }
+        let before = self.state().unread.0;
+        let _turn = self.opening.acquire().await;
+        if let Some(pinned) = known() {
+            return Ok(pinned);
+        }
+        let (now, forged) = self.state().unread;
+        // Who waited for a reading that failed does not have the next wait for one of its own.
+        if now != before {
+            return Err(self.failed(self.unread_by_another(forged)));
+        }
+        let read = self.read(ledger).await;
+        if let Err(Error::Ledger { source, .. }) = &read {
+            let mut state = self.state();
+            state.unread = (now + 1, matches!(source, LedgerError::Forged { .. }));
+        }
+        read
+    }
+
+    fn unread_by_another(&self, forged: bool) -> LedgerError {
+        let server = self.name.clone();
+        if forged {
+            return LedgerError::Forged { server };
+        }
+        let source = "another request has just tried to".into();
+        LedgerError::Unavailable { server, source }
     }
 
     async fn read(&self, ledger: &dyn Ledger) -> Result<Arc<Pinned>, Error> {
@@ -146,12 +151,15 @@ impl Known {
     ) -> Result<Option<Arc<Pinned>>, Error> {
         let mark = view.mark(kind);
         self.change(ledger, |pinned, state| {
-            // What another view may not see any more is not taken by the way of this one.
-            let new = shown.iter().filter_map(|shown| shown.item.as_ref().ok());
-            let mut new = new.filter(|item| !state.blocked.holds(item)).peekable();
-            if pinned.is_settled(&mark) || new.peek().is_none() {
+            let mut usable = shown
+                .iter()
+                .filter_map(|shown| shown.item.as_ref().ok())
+                .peekable();
+            if pinned.is_settled(&mark) || usable.peek().is_none() {
                 return Ok(None);
             }
+            // What another view may not see any more is not taken by the way of this one.
+            let new = usable.filter(|item| !state.blocked.holds(item));
             Ok(Some(pinned.taking(mark, new)))
         })
         .await
@@ -213,19 +221,6 @@ impl State {
         self.pinned.as_ref()
     }
 
-    /// Whether some view is shown this tool, as far as is known.
-    pub(super) fn shows(&self, item: &Item) -> bool {
-        self.views.iter().any(|seen| {
-            let standing = seen.by_name.get(&item.name);
-            matches!(standing, Some(Standing::Offered(tool)) if tool.item().digest == item.digest)
-        })
-    }
-
-    /// What was shown to `view`.
-    pub(super) fn seen(&self, view: View) -> Option<&Seen> {
-        self.views.iter().find(|seen| seen.view == view)
-    }
-
     /// Holds what was shown against what is pinned now; notes what is blocked, and returns what of that is new.
     pub(super) fn judge(&mut self, view: View, shown: &[Shown]) -> (Vec<Verdict>, Vec<Block>) {
         let pinned = self.pinned.clone().unwrap_or_default();
@@ -254,6 +249,22 @@ impl State {
         (verdicts, blocks)
     }
 
+    /// The same of all that `view` is shown of a kind, in the place of what was known; `changes`: how often the server had
+    /// said before that it changed.
+    pub(super) fn judge_all(
+        &mut self,
+        view: View,
+        kind: ItemKind,
+        shown: &[Shown],
+        changes: u64,
+    ) -> (Vec<Verdict>, Vec<Block>) {
+        self.blocked.begin(view, kind);
+        let (verdicts, blocks) = self.judge(view, shown);
+        let judged = (shown, &*verdicts);
+        self.sights.learn(view, kind, judged, Some(changes));
+        (verdicts, blocks)
+    }
+
     fn as_pinned(&mut self, pinned: &Pinned, item: &Item) -> Result<Verdict, Reason> {
         let Some(item) = pinned.find(item) else {
             return Err(match pinned.named(item.kind, &item.name) {
@@ -270,88 +281,5 @@ impl State {
         let tool = Arc::new(Tool::read(item).map_err(Reason::Unusable)?);
         self.tools.insert(item.digest, tool.clone());
         Ok(Verdict::Pinned(Some(tool)))
-    }
-
-    /// Learns what `view` was shown of the tools: `whole` replaces what was known. Of pages, none are added once there
-    /// are [`MAX_TOOLS`]: a call for one that is missing has the whole list read.
-    pub(super) fn learn(
-        &mut self,
-        view: View,
-        shown: &[Shown],
-        verdicts: &[Verdict],
-        whole: Option<u64>,
-    ) {
-        let seen = self.seen_mut(view);
-        if let Some(changes) = whole {
-            seen.by_name.clear();
-            seen.read = Some((Instant::now(), changes));
-        }
-        for (shown, verdict) in shown.iter().zip(verdicts) {
-            let standing = match verdict {
-                Verdict::Pinned(Some(tool)) => Standing::Offered(tool.clone()),
-                Verdict::Pinned(None) => continue,
-                Verdict::Blocked(reason) => Standing::Blocked(reason.clone()),
-            };
-            let has_room = seen.by_name.len() < MAX_TOOLS;
-            if let Some(known) = seen.by_name.get_mut(&shown.name) {
-                *known = standing;
-            } else if has_room {
-                seen.by_name.insert(shown.name.clone(), standing);
-            }
-        }
-        self.bound(view);
-    }
-
-    /// Forgets what every view was shown: what is pinned has changed.
-    pub(super) fn forget_seen(&mut self) {
-        self.views.clear();
-    }
-
-    fn seen_mut(&mut self, view: View) -> &mut Seen {
-        let at = self.views.iter().position(|seen| seen.view == view);
-        let at = at.unwrap_or_else(|| {
-            self.views.push(Seen {
-                view,
-                by_name: HashMap::new(),
-                read: None,
-            });
-            self.views.len() - 1
-        });
-        &mut self.views[at]
-    }
-
-    fn bound(&mut self, newest: View) {
-        let over = |views: &[Seen]| {
-            let known: usize = views.iter().map(|seen| seen.by_name.len()).sum();
-            views.len() > VIEWS || known > KNOWN
-        };
-        while self.views.len() > 1 && over(&self.views) {
-            let others = self.views.iter().enumerate();
-            let oldest = others
-                .filter(|(_, seen)| seen.view != newest)
-                .min_by_key(|(_, seen)| seen.read.map(|(read, _)| read));
-            match oldest {
-                Some((at, _)) => drop(self.views.swap_remove(at)),
-                None => return,
-            }
-        }
-    }
-}
-
-impl Seen {
-    /// What the tool of this name is, for callers of `era`.
-    pub(super) fn found(&self, era: Era, name: &str) -> Found {
-        match self.by_name.get(name) {
-            Some(Standing::Offered(tool)) if tool.unfit(era).is_none() => {
-                Found::Tool(PinnedTool::new(tool.clone()))
-            }
-            Some(Standing::Blocked(reason)) => Found::Blocked(reason.clone()),
-            Some(Standing::Offered(_)) | None => Found::Unknown,
-        }
-    }
-
-    /// Whether the server has said since the whole list was read that it changed; pages do not count.
-    pub(super) fn is_stale(&self, changes: u64) -> bool {
-        changes > 0 && self.read.is_none_or(|(_, before)| before < changes)
     }
 }

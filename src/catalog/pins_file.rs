@@ -20,6 +20,9 @@ use crate::{id, mcp::pretty::pretty, table::Fault};
 /// Bytes of a file at most.
 pub const LARGEST: usize = 32 << 20;
 
+/// The newest version that a file may say it has: there is always one after it, and every reader of JSON knows it exactly.
+const NEWEST: u64 = 1 << 53;
+
 /// Faults of one file that are told at most.
 const MOST_FAULTS: usize = 100;
 
@@ -96,6 +99,11 @@ pub fn read(file: &str, server: &str, text: &str) -> Result<Pinned, Vec<Fault>> 
         let found = document.server.escape_debug();
         let message = format!("found `{found}`, expected `{server}`, as the file is named");
         faults.push(source.fault(0, "server", message));
+    }
+    if document.version > NEWEST {
+        let found = document.version;
+        let message = format!("found {found}, expected at most {NEWEST}");
+        faults.push(source.fault(0, "version", message));
     }
     let mut items = Vec::with_capacity(document.items.len());
     let mut seen = Seen::default();

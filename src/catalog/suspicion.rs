@@ -38,7 +38,12 @@ impl fmt::Display for Suspicion {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hidden { count, characters } => {
-                write!(out, "it holds {count} characters that nobody sees:")?;
+                let noun = if *count == 1 {
+                    "character"
+                } else {
+                    "characters"
+                };
+                write!(out, "it holds {count} {noun} that nobody sees:")?;
                 for (at, character) in characters.iter().enumerate() {
                     let comma = if at == 0 { "" } else { "," };
                     write!(out, "{comma} U+{:04X}", u32::from(*character))?;
@@ -278,7 +283,7 @@ mod tests {
             ),
             (
                 "\u{1b}[8m",
-                Some("it holds 1 characters that nobody sees: U+001B"),
+                Some("it holds 1 character that nobody sees: U+001B"),
             ),
             (r"C:\u001b", None),
         ] {

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     mcp::{
-        Revision,
+        Question, Revision,
+        capabilities::Offer,
         items::{Fate, List, Page},
     },
     policy::{CallLimits, Inputs, ServerLimits, compile, decide},
@@ -152,13 +153,13 @@ impl World {
             .collect()
     }
 
-    fn find(&self, view: View, name: &str) -> Found {
+    fn find(&self, view: View, name: &str) -> Found<PinnedTool> {
         self.catalog.find(&self.permit, view, Era::Modern, name)
     }
 
     fn tool(&self, view: View, name: &str) -> PinnedTool {
         match self.find(view, name) {
-            Found::Tool(tool) => tool,
+            Found::Offered(tool) => tool,
             other => panic!("{name}: {other:?}"),
         }
     }
@@ -183,7 +184,10 @@ fn shown(list: List, items: &str) -> Vec<Shown> {
 
 /// What another client is shown.
 fn other_view() -> View {
-    View::of(Revision::LEGACY, r#"{"sampling":{}}"#)
+    View::of(
+        Revision::LEGACY,
+        &Offer::all(|question| question == Question::Sample),
+    )
 }
 
 fn reasons(report: &Report) -> Vec<(&str, &str)> {

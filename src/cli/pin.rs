@@ -39,7 +39,7 @@ pub(super) struct Args {
     /// Show what differs, definition by definition
     #[arg(long, conflicts_with_all = ["accept", "accept_all"])]
     diff: bool,
-    /// Accept what is shown under these names now; NAME@DIGEST only if its SHA-256 begins so, as --diff shows it
+    /// Accept what is shown under these names now; NAME@DIGEST only if its SHA-256 begins with these 16 digits or more, as --diff shows them
     #[arg(long, value_name = "TOOL", num_args = 1.., conflicts_with = "accept_all")]
     accept: Vec<String>,
     /// Accept everything that is shown now

@@ -164,9 +164,7 @@ impl<'a> Asked<'a> {
             return session.view;
         }
         let offer = self.offer(permit);
-        offer.map_or_else(View::plain, |offer| {
-            View::of(Revision::MODERN, offer.as_json())
-        })
+        offer.map_or_else(View::plain, |offer| View::of(Revision::MODERN, &offer))
     }
 
     /// What a modern caller offers to the server; `None` where it offers nothing, or in a session.

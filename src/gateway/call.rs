@@ -2,11 +2,15 @@
 
 use std::{borrow::Cow, pin::pin, sync::Arc};
 
-use super::{Ask, Asked, Entry, Finding, Gateway, arguments, builtin, mirrored, pinning, rounds};
+use super::{
+    Ask, Asked, Entry, Finding, Gateway, arguments, asker::malformed, builtin, mirrored, pinning,
+    rounds,
+};
 use crate::{
     approval,
     catalog::{Found, PinnedTool},
     deadline::Deadline,
+    mcp::items::List,
     policy::Permit,
     refusal::{Code, Refusal},
 };
@@ -84,23 +88,26 @@ async fn known_tool(
     let view = asked.view(permit);
     let mut found = catalog.find(permit, view, era, name);
     let known = match &found {
-        Found::Tool(tool) => tool.shared_name(),
+        Found::Offered(tool) => tool.shared_name(),
         _ => Arc::from(name),
     };
     entry.record().tool = Some(known);
-    if !matches!(found, Found::Tool(_)) {
+    if !matches!(found, Found::Offered(_)) {
         // Rare, and its state large: boxed, it does not weigh on every call.
-        Box::pin(pinning::read_tools(gateway, asked, permit, deadline)).await?;
+        let reading = pinning::read_list(gateway, asked, permit, List::Tools, deadline);
+        if !Box::pin(reading).await? {
+            return Err(malformed(permit, "it answered tools/list with an error"));
+        }
         found = catalog.find_read(permit, view, era, name);
     }
     let server = &permit.server().name;
     match found {
-        Found::Tool(tool) if !withheld(permit, tool.name()) => Ok(tool),
+        Found::Offered(tool) if !withheld(permit, tool.name()) => Ok(tool),
         Found::Blocked(reason) if !withheld(permit, name) => Err(Refusal::new(
             reason.code(),
             format!("tool `{name}` of server `{server}` is not offered: {reason}"),
         )),
-        Found::Tool(_) | Found::Blocked(_) | Found::Unknown => Err(Refusal::new(
+        Found::Offered(_) | Found::Blocked(_) | Found::Unknown => Err(Refusal::new(
             Code::ToolUnknown,
             format!("no tool `{name}` on server `{server}`"),
         )),

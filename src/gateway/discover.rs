@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::{Asked, Entry, Finding, Gateway, asker::malformed, pinning, whole};
 use crate::{
-    mcp::{Revision, capabilities::of_server},
+    mcp::{Revision, capabilities::of_server, greeting},
     policy::Permit,
     refusal::Refusal,
     upstream::{Edit, Message},
@@ -37,15 +37,8 @@ pub(super) fn instructions<'m>(
     permit: &Permit,
     message: &'m Message,
 ) -> Result<Option<&'m str>, Refusal> {
-    #[derive(Deserialize)]
-    struct Instructed<'a> {
-        #[serde(borrow)]
-        instructions: Option<&'a RawValue>,
-    }
-    let result = message.result().unwrap_or("{}");
-    let instructed: Instructed<'_> = serde_json::from_str(result)
-        .map_err(|error| malformed(permit, format!("what it says of itself: {error}")))?;
-    Ok(instructed.instructions.map(RawValue::get))
+    let found = greeting::instructions(message.result().unwrap_or("{}"));
+    found.map_err(|unclear| malformed(permit, format!("what it says of itself: {unclear}")))
 }
 
 #[derive(Deserialize)]

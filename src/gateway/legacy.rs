@@ -65,7 +65,7 @@ pub(super) async fn initialize(
         return refused_by_server(permit, message);
     };
     let mut edits = cut(permit, &message, result)?;
-    let view = View::of(session.revision(), offer.as_json());
+    let view = View::of(session.revision(), &offer);
     let instructions = discover::instructions(permit, &message)?;
     edits.extend(pinning::instructions(gateway, permit, view, &message, instructions).await?);
     let server = permit.server().clone();

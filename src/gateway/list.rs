@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{
     Asked, Entry, Finding, Gateway,
     asker::{Scope, malformed},
-    builtin,
-    pinning::{self, Sheet},
+    builtin, pinning,
+    sheets::{self, Sheet},
     unfit, whole,
 };
 use crate::{
@@ -34,7 +34,8 @@ pub(super) async fn list(
         return Ok(message.into());
     };
     let view = asked.view(permit);
-    if !book.is_settled(view, list) && !sheet.shown.is_empty() {
+    let usable = sheet.shown.iter().any(|shown| shown.item.is_ok());
+    if !book.is_settled(view, list) && usable {
         let reason = "it showed nothing, or an error, and a moment later a list";
         return Err(malformed(permit, reason));
     }
@@ -53,6 +54,22 @@ pub(super) async fn list(
     rewritten(permit, message, list, &judged.fates)
 }
 
+/// What stands in the place of items may not make a page longer than an answer may be.
+fn check_size(permit: &Permit, fates: &[Fate<Arc<str>>]) -> Result<(), Refusal> {
+    let max = permit.server().limits.response_bytes;
+    let sizes = fates.iter().map(|fate| match fate {
+        Fate::Replace(text) => text.len(),
+        Fate::Keep | Fate::Drop => 0,
+    });
+    if sizes.sum::<usize>() > max {
+        return Err(sheets::too_large(
+            permit,
+            &format!("{max} bytes a page, as pinned"),
+        ));
+    }
+    Ok(())
+}
+
 /// The page after each item met its fate; one of which all stay goes on byte for byte.
 fn rewritten(
     permit: &Permit,
@@ -60,6 +77,7 @@ fn rewritten(
     list: List,
     fates: &[Fate<Arc<str>>],
 ) -> Result<Finding, Refusal> {
+    check_size(permit, fates)?;
     let edit = message.page(list, MAX_TOOLS)?.and_then(|page| {
         let own = builtin::beside(permit, list, &page);
         let text = page.rewritten(fates, own.as_deref())?;

@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc};
 
-use super::{Asked, Entry, Finding, Gateway, rounds};
+use super::{Asked, Entry, Finding, Gateway, prompts, rounds};
 use crate::{deadline::Deadline, egress::Effect, mcp::Method, policy::Permit, refusal::Refusal};
 
 /// Asks what the caller asked.
@@ -16,6 +16,7 @@ pub(super) async fn pass(
     let round = rounds::resume(gateway, asked, permit)?;
     entry.admit_read()?;
     let deadline = Deadline::after(permit.server().limits.call);
+    prompts::check(gateway, asked, permit, deadline).await?;
     let ticket = asked.ticket(gateway)?;
     let (lanes, upstream) = (&gateway.shared.lanes, &gateway.upstream);
     let _leave = if asked.asker.method.is_some_and(does_work) {

@@ -1,16 +1,15 @@
 //! What a server shows, on its way into the catalogue: whole lists, read at the first use of a view and to find a tool;
 //! what is told of them.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use tokio::time::timeout_at;
 
-use super::{Asked, Gateway, asker::malformed, own};
+use super::{Asked, Gateway, own, sheets::Sheets};
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record},
-    catalog::{
-        Block, Book, Error, Item, MAX_BYTES, MAX_TOOLS, Report, Shown, Suspicion, Taken, View,
-        suspicions,
-    },
+    catalog::{Block, Book, Error, Item, Report, Shown, Suspicion, Taken, Turn, View, suspicions},
     deadline::Deadline,
     egress::Effect,
     mcp::{
@@ -22,8 +21,6 @@ use crate::{
     upstream::{Edit, Message, Request},
 };
 
-/// Pages of one list at most.
-pub(super) const MAX_PAGES: usize = 256;
 /// Records of one list at most; what is more is counted in the log.
 const RECORDS: usize = 1_024;
 /// Lines in the log of one list at most.
@@ -48,18 +45,17 @@ pub(super) async fn settled(
     open(gateway, permit).await
 }
 
-/// Reads the whole list of tools for a call, unless another has just done so.
-pub(super) async fn read_tools(
+/// Reads a whole list for a caller who asks for one of its items, unless another has just done so. False where the
+/// server answers with an error.
+pub(super) async fn read_list(
     gateway: &Gateway,
     asked: &Asked<'_>,
     permit: &Permit,
+    list: List,
     deadline: Deadline,
-) -> Result<(), Refusal> {
+) -> Result<bool, Refusal> {
     let book = open(gateway, permit).await?;
-    match read_whole(gateway, asked, permit, &book, List::Tools, deadline).await? {
-        true => Ok(()),
-        false => Err(malformed(permit, "it answered tools/list with an error")),
-    }
+    read_whole(gateway, asked, permit, &book, list, deadline).await
 }
 
 /// The pins of the server.
@@ -96,31 +92,44 @@ async fn read_whole(
         return Ok(true);
     };
     let _leave = gateway.upstream.admit(permit)?;
-    let mut shown: Vec<Shown> = Vec::new();
-    let mut bytes = 0;
+    let mut sheets = Sheets::new(permit, list);
     let mut cursor: Option<String> = None;
-    for _ in 0..MAX_PAGES {
+    loop {
         let message = read_one(gateway, asked, permit, list, cursor.as_deref(), deadline).await?;
-        let Some(sheet) = Sheet::read(&message, list).await? else {
-            return Ok(false);
+        cursor = match sheets.add(&message).await? {
+            Some(next) => next,
+            None => return Ok(false),
         };
-        bytes += sheet.bytes();
-        shown.extend(sheet.shown);
-        if shown.len() > MAX_TOOLS || bytes > MAX_BYTES {
-            let (item, mib) = (list.item(), MAX_BYTES >> 20);
-            let what = format!("{MAX_TOOLS} {item}s, or {mib} MiB of them");
-            return Err(too_large(permit, &what));
-        }
-        cursor = sheet.cursor;
         if cursor.is_none() {
-            let finished = turn.finish(&shown).await;
-            let found = finished.map_err(|error| refusal(permit, error))?;
-            report(gateway, permit, found).await?;
-            return Ok(true);
+            break;
         }
     }
-    let pages = format!("{MAX_PAGES} pages of {}s", list.item());
-    Err(too_large(permit, &pages))
+    finish(gateway, permit, turn, sheets.shown).await?;
+    Ok(true)
+}
+
+/// Takes the whole list and tells of it, to the end: a caller who goes away meanwhile would otherwise leave something
+/// pinned that nobody was told of.
+pub(super) async fn finish(
+    gateway: &Gateway,
+    permit: &Permit,
+    turn: Turn,
+    shown: Vec<Shown>,
+) -> Result<Vec<Shown>, Refusal> {
+    let (gateway, permit) = (gateway.clone(), permit.clone());
+    to_the_end(async move {
+        let finished = turn.finish(&shown).await;
+        let found = finished.map_err(|error| refusal(&permit, error))?;
+        report(&gateway, &permit, found).await?;
+        Ok(shown)
+    })
+    .await
+}
+
+/// Does `work`, whether or not somebody waits for it.
+async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    let done = tokio::spawn(work).await;
+    done.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 pub(super) fn still_reading(permit: &Permit) -> Refusal {
@@ -128,14 +137,6 @@ pub(super) fn still_reading(permit: &Permit) -> Refusal {
     Refusal::new(
         Code::CallTimeout,
         format!("the lists of server `{server}` are still being read for others"),
-    )
-}
-
-pub(super) fn too_large(permit: &Permit, what: &str) -> Refusal {
-    let server = &permit.server().name;
-    Refusal::new(
-        Code::CatalogTooLarge,
-        format!("server `{server}` offers more than {what}"),
     )
 }
 
@@ -161,45 +162,11 @@ async fn read_one(
     Ok(message?)
 }
 
-/// What one page shows.
-pub(super) struct Sheet {
-    /// The items, in the server's order.
-    pub(super) shown: Vec<Shown>,
-    /// The JSON text of the cursor that leads on.
-    pub(super) cursor: Option<String>,
-}
-
-impl Sheet {
-    /// Bytes of the definitions.
-    fn bytes(&self) -> usize {
-        let items = self
-            .shown
-            .iter()
-            .filter_map(|shown| shown.item.as_ref().ok());
-        items.map(|item| item.definition.len()).sum()
-    }
-
-    /// Reads a page of `list`; `None` for an error.
-    pub(super) async fn read(message: &Message, list: List) -> Result<Option<Self>, Refusal> {
-        let size = message.size();
-        let message = message.clone();
-        aside(size, move || {
-            let page = message.page(list, MAX_TOOLS)?;
-            Ok(page.map(|page| Self {
-                shown: page
-                    .items
-                    .iter()
-                    .map(|item| Shown::of(list, item))
-                    .collect(),
-                cursor: page.next_cursor.map(|cursor| cursor.as_str().to_owned()),
-            }))
-        })
-        .await
-    }
-}
-
 /// Does work on so many bytes where it holds nobody up.
-async fn aside<T: Send + 'static>(size: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(super) async fn aside<T: Send + 'static>(
+    size: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
     if size <= LARGE {
         return work();
     }
@@ -219,10 +186,13 @@ pub(super) async fn instructions(
     let Some(found) = found else {
         return Ok(None);
     };
-    let book = open(gateway, permit).await?;
-    let judged = book.instructions(view, found).await;
-    let (fate, news) = judged.map_err(|error| refusal(permit, error))?;
-    report(gateway, permit, news).await?;
+    let fate = to_the_end(heard(
+        gateway.clone(),
+        permit.clone(),
+        view,
+        found.to_owned(),
+    ))
+    .await?;
     let text = match &fate {
         Fate::Keep => return Ok(None),
         Fate::Drop => r#""""#,
@@ -233,6 +203,20 @@ pub(super) async fn instructions(
         place,
         text: text.to_owned(),
     }))
+}
+
+/// What becomes of these instructions, once it was told of.
+async fn heard(
+    gateway: Gateway,
+    permit: Permit,
+    view: View,
+    found: String,
+) -> Result<Fate<Arc<str>>, Refusal> {
+    let book = open(&gateway, &permit).await?;
+    let judged = book.instructions(view, &found).await;
+    let (fate, news) = judged.map_err(|error| refusal(&permit, error))?;
+    report(&gateway, &permit, news).await?;
+    Ok(fate)
 }
 
 /// Tells of what was pinned, and of what is not offered: records before anything is offered, the log, metrics.
@@ -307,14 +291,13 @@ fn record(gateway: &Gateway, permit: &Permit, what: &'static str) -> Record {
     record
 }
 
-/// Takes down that the server says its tools changed; `text` is a notification that some list did.
+/// Takes down which list the server says changed; `text` is a notification that one did.
 pub(super) fn changed(gateway: &Gateway, permit: &Permit, text: &Bytes) {
-    const OTHERS: [&str; 2] = [
-        "notifications/prompts/list_changed",
-        "notifications/resources/list_changed",
-    ];
     let message = Envelope::upstream(text);
-    if !message.is_ok_and(|message| OTHERS.contains(&&*message.method)) {
-        gateway.shared.catalog.changed(permit.server());
-    }
+    let list = match message.as_ref().map(|message| &*message.method) {
+        Ok("notifications/prompts/list_changed") => List::Prompts,
+        Ok("notifications/resources/list_changed") => List::Templates,
+        Ok(_) | Err(_) => List::Tools,
+    };
+    gateway.shared.catalog.changed(permit.server(), list);
 }

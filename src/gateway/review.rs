@@ -7,19 +7,16 @@ use serde::{Deserialize, de::IgnoredAny};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Gateway,
-    discover::instructions,
-    entry::target,
-    farewell, own,
-    pinning::{self, Sheet},
+    Gateway, discover::instructions, entry::target, farewell, own, pinning, questions,
+    sheets::Sheets,
 };
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record, RecordTarget},
-    catalog::{Item, MAX_TOOLS, Shown, View},
+    catalog::{Item, Shown, View},
     deadline::{CEILING, Deadline},
     egress::Effect,
-    mcp::{Era, Revision, items::List},
-    policy::{self, Permit, Relay},
+    mcp::{Era, Revision, capabilities::Offer, items::List},
+    policy::{self, Permit},
     refusal::{Code, Fault, Refusal},
     upstream::{Hello, Message, Request, Session, Wire},
 };
@@ -38,7 +35,7 @@ impl Gateway {
         let mut review = Review {
             gateway: self,
             permit,
-            capabilities: capabilities(permit.server().relay),
+            offer: Offer::all(|question| questions::relayed(permit.server().relay, question)),
             deadline: Deadline::after(CEILING),
             items: Vec::new(),
             target: None,
@@ -61,23 +58,11 @@ impl Gateway {
     }
 }
 
-/// What a client offers that can be asked all that is relayed.
-fn capabilities(relay: Relay) -> String {
-    let members = [
-        (relay.elicitation, r#""elicitation":{"form":{},"url":{}}"#),
-        (relay.sampling, r#""sampling":{}"#),
-        (relay.roots, r#""roots":{}"#),
-    ];
-    let members = members.into_iter().filter(|(on, _)| *on);
-    let members: Vec<&str> = members.map(|(_, text)| text).collect();
-    format!("{{{}}}", members.join(","))
-}
-
 /// One reading.
 struct Review<'a> {
     gateway: &'a Gateway,
     permit: &'a Permit,
-    capabilities: String,
+    offer: Offer,
     deadline: Deadline,
     items: Vec<Item>,
     target: Option<RecordTarget>,
@@ -103,10 +88,10 @@ impl Review<'_> {
     /// Everything that a modern client is shown.
     async fn discover(&mut self) -> Result<(), Refusal> {
         let id = self.gateway.upstream.next_id();
-        let body = own::discover_body(id, &self.capabilities);
+        let body = own::discover_body(id, self.offer.as_json());
         let wire = Wire::Modern(own::headers("server/discover"));
         let message = self.ask(wire, body, id).await?;
-        self.instructed(View::of(Revision::MODERN, &self.capabilities), &message)
+        self.instructed(View::of(Revision::MODERN, &self.offer), &message)
             .await?;
         self.lists(&message, None).await
     }
@@ -117,7 +102,7 @@ impl Review<'_> {
             r#"{{"name":"tollgate","version":"{}"}}"#,
             env!("CARGO_PKG_VERSION")
         );
-        let hello = Hello::new(Revision::LEGACY, &self.capabilities, &client);
+        let hello = Hello::new(Revision::LEGACY, self.offer.as_json(), &client);
         let opened = farewell::open(self.gateway, self.permit, hello, self.deadline).await?;
         let (Some(session), welcome) = opened else {
             return Err(Refusal::new(
@@ -141,7 +126,7 @@ impl Review<'_> {
         upstream
             .tell(self.permit, session, READY.into(), self.deadline)
             .await?;
-        let view = View::of(session.revision(), &self.capabilities);
+        let view = View::of(session.revision(), &self.offer);
         self.instructed(view, welcome).await?;
         self.lists(welcome, Some(session)).await
     }
@@ -169,7 +154,7 @@ impl Review<'_> {
         ];
         for (list, _) in lists.into_iter().filter(|(_, has)| *has) {
             let revision = session.map_or(Revision::MODERN, |session| session.revision());
-            let view = View::of(revision, &self.capabilities);
+            let view = View::of(revision, &self.offer);
             let shown = self.list(list, view, session).await?;
             self.items
                 .extend(shown.into_iter().filter_map(|shown| shown.item.ok()));
@@ -189,31 +174,20 @@ impl Review<'_> {
         let Some(turn) = waiting.ok().flatten() else {
             return Err(pinning::still_reading(self.permit));
         };
-        let mut shown: Vec<Shown> = Vec::new();
+        let mut sheets = Sheets::new(self.permit, list);
         let mut cursor: Option<String> = None;
-        for _ in 0..pinning::MAX_PAGES {
+        loop {
             let message = self.page(list, session, cursor.as_deref()).await?;
-            let sheet = Sheet::read(&message, list).await?;
-            cursor = sheet.and_then(|sheet| {
-                shown.extend(sheet.shown);
-                sheet.cursor
-            });
-            if shown.len() > MAX_TOOLS {
-                let most = format!("{MAX_TOOLS} {}s", list.item());
-                return Err(pinning::too_large(self.permit, &most));
-            }
+            cursor = match sheets.add(&message).await? {
+                Some(next) => next,
+                // What came before an error is not the whole list.
+                None => return Ok(Vec::new()),
+            };
             if cursor.is_none() {
                 break;
             }
         }
-        if cursor.is_some() {
-            let pages = format!("{} pages of {}s", pinning::MAX_PAGES, list.item());
-            return Err(pinning::too_large(self.permit, &pages));
-        }
-        let finished = turn.finish(&shown).await;
-        let report = finished.map_err(|error| pinning::refusal(self.permit, error))?;
-        pinning::report(self.gateway, self.permit, report).await?;
-        Ok(shown)
+        pinning::finish(self.gateway, self.permit, turn, sheets.shown).await
     }
 
     async fn page(
@@ -230,7 +204,7 @@ impl Review<'_> {
                 Wire::Modern(own::headers(list.method().as_str())),
             ),
         };
-        let body = own::list_body(list, era, id, cursor, &self.capabilities);
+        let body = own::list_body(list, era, id, cursor, self.offer.as_json());
         self.ask(wire, body, id).await
     }
 

@@ -150,7 +150,7 @@ impl Sessions {
         });
         let session = Arc::new(Session {
             id: id::token().into(),
-            view: View::of(upstream.revision(), offer.as_json()),
+            view: View::of(upstream.revision(), &offer),
             upstream: Arc::new(upstream),
             offer,
             questions: Questions::default(),

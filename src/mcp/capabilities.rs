@@ -60,6 +60,33 @@ impl Offer {
         }
     }
 
+    /// Everything that is relayed.
+    pub fn all(relayed: impl Fn(Question) -> bool) -> Self {
+        let mut offer = Self::default();
+        let mut kept = Vec::new();
+        if relayed(Question::Elicit) {
+            (offer.form, offer.url) = (true, true);
+            kept.push(r#""elicitation":{"form":{},"url":{}}"#);
+        }
+        if relayed(Question::Sample) {
+            offer.sampling = true;
+            kept.push(r#""sampling":{}"#);
+        }
+        if relayed(Question::Roots) {
+            offer.roots = true;
+            kept.push(r#""roots":{}"#);
+        }
+        if !kept.is_empty() {
+            offer.text = format!("{{{}}}", kept.join(","));
+        }
+        offer
+    }
+
+    /// What the server may ask: for forms, for pages, for completions, for folders.
+    pub fn questions(&self) -> [bool; 4] {
+        [self.form, self.url, self.sampling, self.roots]
+    }
+
     /// The JSON text that the server is told.
     pub fn as_json(&self) -> &str {
         if self.text.is_empty() {

@@ -4,7 +4,7 @@ use std::{borrow::Cow, ops::Range};
 
 use super::{
     Method,
-    scan::{Part, Rules, ScanError, Scanner},
+    scan::{Part, Rules, ScanError, Scanner, lookalike},
 };
 use crate::refusal::{Code, Refusal};
 
@@ -93,8 +93,8 @@ impl<'a> Page<'a> {
     /// Reads the `result` of an answer that is a page of `list`, which may hold `max` items.
     ///
     /// # Errors
-    /// [`Code::UpstreamMalformed`] where it is no such result, or names a member twice that decides which items there
-    /// are; [`Code::CatalogTooLarge`].
+    /// [`Code::UpstreamMalformed`] where it is no such result, or has a member that decides which items there are twice,
+    /// or beside it one that some readers take for it; [`Code::CatalogTooLarge`].
     pub fn read(result: Part<'a>, list: List, max: usize) -> Result<Self, Refusal> {
         let reader = Reader {
             scanner: Scanner::new(result.as_str().as_bytes(), Rules::Loose)
@@ -162,6 +162,8 @@ impl<'a> Reader<'a> {
                 cursor = Some(self.check(Scanner::value)?);
             } else if key == array || key == "nextCursor" {
                 return Err(self.malformed(format!("`{key}` stands twice")));
+            } else if let Some(member) = lookalike(&key, &[array, "nextCursor"]) {
+                return Err(self.malformed(format!("a member looks like `{member}`")));
             } else {
                 self.check(Scanner::value)?;
             }
@@ -210,6 +212,8 @@ impl<'a> Reader<'a> {
             let value = self.check(Scanner::value)?;
             if key == member {
                 twice |= name.replace(value).is_some();
+            } else if lookalike(&key, &[member]).is_some() {
+                return Err(self.malformed(format!("a member of a {item} looks like `{member}`")));
             }
         }
         if twice {

@@ -102,7 +102,7 @@ codes! {
 
     Drifted "catalog.drifted" Policy 200 Tool, "let the operator look at it with `tollgate pin SERVER --diff` and accept it";
     Unreviewed "catalog.unreviewed" Policy 200 Tool, "let the operator look at it with `tollgate pin SERVER --diff` and accept it";
-    PinsUnusable "catalog.pins_unusable" Internal 200 Tool, "let the operator read the log and pin the server anew with `tollgate pin SERVER`";
+    PinsUnusable "catalog.pins_unusable" Internal 200 Tool, "let the operator run `tollgate pin SERVER`, which says how to put it right";
     ArgumentsInvalid "catalog.arguments_invalid" Caller 200 Tool, "correct the arguments and call again";
     SchemaUnusable "catalog.schema_unusable" Upstream 200 Tool, "ask the server's operator to correct the tool's input schema";
     StoreUnavailable "store.unavailable" Internal 200 Tool, "let the operator see to the state folder, then try again";

@@ -231,8 +231,14 @@ impl Gate {
 
     /// Drains, waits for the end, and starts again with the same files and the same state, on another port.
     pub(crate) async fn restart(self) -> Self {
+        self.restart_after(|| {}).await
+    }
+
+    /// The same, with something done in between.
+    pub(crate) async fn restart_after(self, stopped: impl FnOnce()) -> Self {
         self.handle.drain();
         ended(self.running).await;
+        stopped();
         Self::over(self.dir, 1)
     }
 }

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tollgate::{
     audit::{Journal, Options},
-    catalog::Catalog,
+    catalog::{Catalog, Ledger},
     clock::SystemClock,
     config::Endpoint,
     egress::{Egress, TcpDialer},
@@ -33,12 +33,17 @@ use crate::egress::{ample, no_roots};
 pub(crate) struct Pipeline {
     pub(crate) gateway: Gateway,
     journal: Journal,
-    metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<Metrics>,
     _folder: TempDir,
 }
 
 impl Pipeline {
     pub(crate) fn new() -> Self {
+        Self::with(|store| Arc::new(store))
+    }
+
+    /// The same, with pins kept in what `ledger` makes of its store.
+    pub(crate) fn with(ledger: impl FnOnce(Store) -> Arc<dyn Ledger>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let metrics = Arc::<Metrics>::default();
         let clock = Arc::new(SystemClock);
@@ -53,7 +58,7 @@ impl Pipeline {
             metrics.clone(),
             clock,
             rounds,
-            Catalog::new(Arc::new(store)),
+            Catalog::new(ledger(store)),
         );
         let egress = Egress::new(
             TableResolver::of(&[]),
@@ -111,6 +116,17 @@ pub(crate) struct Door {
 }
 
 impl Door {
+    /// Sends a request on a connection of its own and waits for nothing.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is an agent's side: it connects to Tollgate, on loopback"
+    )]
+    pub(crate) async fn leave(self, ask: Ask) -> Exchange {
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        let bytes = ask.bytes(&self.address.to_string());
+        Exchange::unanswered(Box::new(stream), &bytes).await
+    }
+
     /// Sends a request on a connection of its own and reads the head of its answer.
     #[expect(
         clippy::disallowed_methods,

@@ -26,6 +26,7 @@ pub(crate) fn answer(seen: &Seen, sessions: &impl Sessions) -> Vec<Step> {
             r#"{"supportedVersions":["2026-07-28","2025-11-25"],"capabilities":{"tools":{"listChanged":true},"prompts":{}},"serverInfo":{"name":"t"}}"#,
         ),
         "tools/list" => result(seen.modern(), LIST),
+        "prompts/list" => result(seen.modern(), r#"{"prompts":[{"name":"p"}]}"#),
         "tools/call" => result(seen.modern(), &text(&format!("ok {}", seen.tool()))),
         _ => status(202, "text/plain", ""),
     }

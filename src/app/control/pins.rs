@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 pub enum Selection {
     /// Everything that was seen.
     All,
-    /// What has these names, of whatever kind; `NAME@DIGEST` only if its SHA-256 begins so.
+    /// What has these names, of whatever kind; `NAME@DIGEST`, 16 digits or more, only if its SHA-256 begins so.
     Tools(Vec<String>),
 }
 

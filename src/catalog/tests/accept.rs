@@ -3,7 +3,11 @@
 use super::*;
 
 fn names(names: &[&str]) -> Accept {
-    Accept::Named(names.iter().map(|name| Arc::from(*name)).collect())
+    let chosen = names.iter().map(|name| Chosen {
+        name: Arc::from(*name),
+        digest: None,
+    });
+    Accept::Named(chosen.collect())
 }
 
 #[tokio::test]
@@ -104,4 +108,60 @@ async fn a_file_alone_says_what_is_offered() {
         world.find(View::plain(), "b"),
         Found::Blocked(Reason::Unreviewed)
     );
+}
+
+#[test]
+fn the_text_alone_says_what_is_chosen() {
+    let digest = "2cacd488a6a76b8b";
+    for (written, name, chosen) in [
+        ("put", "put", None),
+        ("put@2cacd488a6a76b8b", "put", Some(digest)),
+        ("@2cacd488a6a76b8b", "", Some(digest)),
+        (
+            "put@2cacd488a6a76b8b@2cacd488a6a76b8b",
+            "put@2cacd488a6a76b8b",
+            Some(digest),
+        ),
+        ("put@", "put@", None),
+        ("put@2cacd488a6a76b8", "put@2cacd488a6a76b8", None),
+        ("put@2CACD488A6A76B8B", "put@2CACD488A6A76B8B", None),
+        ("put@zcacd488a6a76b8b", "put@zcacd488a6a76b8b", None),
+    ] {
+        let read = Chosen {
+            name: name.into(),
+            digest: chosen.map(str::to_owned),
+        };
+        assert_eq!(Chosen::read(written), read, "{written}");
+    }
+}
+
+#[tokio::test]
+async fn a_digest_accepts_one_of_two_definitions_and_nothing_in_its_place() {
+    let world = World::new();
+    let server = world.permit.server().clone();
+    world.whole(View::plain(), r#"[{"name":"a"}]"#).await;
+    world.whole(other_view(), r#"[{"name":"a"}]"#).await;
+    let one = r#"[{"name":"a","title":"one"}]"#;
+    let other = r#"[{"name":"a","title":"other"}]"#;
+    world.page(View::plain(), one).await;
+    world.page(other_view(), other).await;
+    let digest = |list: &str| {
+        let item = shown(List::Tools, list).remove(0).item;
+        crate::id::hex(&item.expect("a definition").digest)
+    };
+    let chosen = |list: &str| Accept::Named(vec![Chosen::read(&format!("a@{}", digest(list)))]);
+    let old = world
+        .catalog
+        .accept(&server, &chosen(r#"[{"name":"a"}]"#))
+        .await;
+    assert_eq!(old.expect_err("it is not seen").code(), Code::Drifted);
+    let pinned = world.catalog.accept(&server, &chosen(one)).await;
+    let pinned = pinned.expect("it is kept");
+    let digests: Vec<String> = pinned
+        .items
+        .iter()
+        .map(|item| crate::id::hex(&item.digest))
+        .collect();
+    assert_eq!(digests, [digest(one)]);
+    assert_eq!(world.page(other_view(), other).await, Vec::<String>::new());
 }

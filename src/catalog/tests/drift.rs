@@ -99,12 +99,12 @@ async fn a_server_that_says_that_its_tools_changed_is_read_anew() {
             .await
             .is_none()
     );
-    world.catalog.changed(world.permit.server());
+    world.catalog.changed(world.permit.server(), List::Tools);
     assert_eq!(world.find(View::plain(), "a"), Found::Unknown);
     let found = world
         .catalog
         .find_read(&world.permit, View::plain(), Era::Modern, "a");
-    assert!(matches!(found, Found::Tool(_)));
+    assert!(matches!(found, Found::Offered(_)));
     world.whole(View::plain(), list).await;
     world.tool(View::plain(), "a");
 }
@@ -140,5 +140,5 @@ async fn what_callers_of_an_era_cannot_use_is_left_out_for_them() {
     let found = world
         .catalog
         .find(&world.permit, View::plain(), Era::Legacy, "a");
-    assert!(matches!(found, Found::Tool(tool) if tool.mirrors().is_empty()));
+    assert!(matches!(found, Found::Offered(tool) if tool.mirrors().is_empty()));
 }

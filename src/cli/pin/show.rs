@@ -5,11 +5,9 @@ use std::fmt::Write;
 use super::{diff, differs, visible};
 use crate::{
     app::control::pins::{Accepted, AcceptedItem, Pins, Row, State},
+    catalog::DIGITS,
     cli::style::{Styles, counted},
 };
-
-/// Digits of a digest that are shown.
-const DIGITS: usize = 16;
 
 /// All items, how they stand, and what to do next.
 pub(super) fn table(pins: &Pins, styles: Styles) -> String {

@@ -8,7 +8,7 @@ use crate::mcp::scan::{Part, ScanError, Scanner};
 const OWN_PREFIX: &str = "io.tollgate/";
 
 /// The members of `params` that are looked at.
-const MEMBERS: [&str; 15] = [
+const MEMBERS: [&str; 16] = [
     "_meta",
     "name",
     "uri",
@@ -24,6 +24,7 @@ const MEMBERS: [&str; 15] = [
     "task",
     "mode",
     "url",
+    "ref",
 ];
 /// The members of `_meta` that are looked at.
 const META_MEMBERS: [&str; 6] = [
@@ -68,6 +69,8 @@ pub struct Params<'a> {
     pub mode: Option<Part<'a>>,
     /// `url` of `elicitation/create`.
     pub url: Option<Part<'a>>,
+    /// `ref` of `completion/complete`.
+    pub about: Option<Part<'a>>,
     /// `_meta`.
     pub meta: Option<Meta<'a>>,
     pub(super) not_object: Option<&'static str>,
@@ -104,6 +107,7 @@ impl<'a> Params<'a> {
                 "inputResponses" => &mut params.input_responses,
                 "mode" => &mut params.mode,
                 "url" => &mut params.url,
+                "ref" => &mut params.about,
                 "requestState" => {
                     params.request_state = Some(Member::scan(scanner)?);
                     continue;
@@ -140,6 +144,7 @@ impl<'a> Params<'a> {
             task: None,
             mode: None,
             url: None,
+            about: None,
             meta: None,
             not_object: None,
         }

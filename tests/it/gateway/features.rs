@@ -18,7 +18,7 @@ fn echoing(seen: &Seen) -> Option<Vec<Step>> {
     }
     let method = seen.method();
     let list = match method {
-        "prompts/list" => r#","prompts":[]"#,
+        "prompts/list" => r#","prompts":[{"name":"p"}]"#,
         "resources/templates/list" => r#","resourceTemplates":[]"#,
         _ => "",
     };

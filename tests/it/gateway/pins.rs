@@ -1,7 +1,9 @@
 //! What was pinned is what is offered: servers that change what they say between two requests.
 
+mod hostile;
 mod kept;
 mod large;
+mod prompts;
 mod told;
 
 use std::sync::{Arc, Mutex};

@@ -75,3 +75,39 @@ async fn a_pins_file_alone_says_what_is_offered() {
         assert_eq!(refused, "catalog.unreviewed");
     }
 }
+
+/// Pins are of a server at its address: another one is another server, and the first is known where it comes back.
+#[tokio::test]
+async fn a_server_that_moves_is_another_and_is_known_where_it_was() {
+    let one = Says::new(&list(&format!("[{WEATHER}]")));
+    let other = Says::new(&list(r#"[{"name":"get_weather","title":"other"}]"#));
+    let first = Tools::start(one.answering("tools/list")).await;
+    let second = Tools::start(other.answering("tools/list")).await;
+    let policy = Policy::local("").server("s", first.address, "", "");
+    let gate = Gate::start(&policy);
+    let agent = Agent::modern("s");
+    agent.good(&gate).await;
+    let file = |name: &str| gate.folder().join(name);
+    let move_to = |from: &Tools, to: &Tools| {
+        for name in ["servers/s.toml", "egress.toml"] {
+            let text = std::fs::read_to_string(file(name)).unwrap();
+            let port = |tools: &Tools| tools.address.port().to_string();
+            write(&file(name), &text.replace(&port(from), &port(to)));
+        }
+        assert!(matches!(gate.handle.reload(), Outcome::Changed { .. }));
+    };
+    move_to(&first, &second);
+    assert!(offered(&agent, &gate).await.contains("other"));
+    agent.good(&gate).await;
+    one.set(&list(r#"[{"name":"get_weather","title":"evil"}]"#));
+    move_to(&second, &first);
+    assert_eq!(offered(&agent, &gate).await, "[]");
+    assert_eq!(
+        refused(&agent, &gate, "get_weather").await,
+        "catalog.drifted"
+    );
+    assert_eq!(
+        catalog(&gate.stop().await),
+        ["pinned", "pinned", "drifted get_weather catalog.drifted"]
+    );
+}

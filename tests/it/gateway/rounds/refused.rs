@@ -185,7 +185,8 @@ async fn no_other_method_may_ask() {
     let (_tools, gate) = before(script, "").await;
     for method in ["resources/list", "prompts/list", "completion/complete"] {
         let agent = Agent::modern("s");
-        let reply = gate.send(ask(&agent, OFFERED, method, r#""x":1"#)).await;
+        let params = r#""x":1,"ref":{"type":"ref/prompt","name":"p"}"#;
+        let reply = gate.send(ask(&agent, OFFERED, method, params)).await;
         let code = &reply.json()["error"]["data"]["code"];
         assert_eq!(code, "upstream.malformed", "{method}: {}", reply.body);
         assert!(!reply.body.contains("QQQ"), "{}", reply.body);
