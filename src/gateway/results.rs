@@ -273,7 +273,7 @@ fn meta_edit(message: &Message, mark: &str) -> Option<Edit> {
         let end = whole.end.checked_sub(1)?;
         return is_filled(message, whole, b'{')?.then(|| Edit {
             place: end..end,
-            text: format!(r#","_meta":{{{mark}}}"#),
+            text: [r#","_meta":{"#, mark, "}"].concat(),
         });
     };
     let theirs = std::str::from_utf8(message.at(place.clone())).ok()?;
@@ -305,7 +305,7 @@ fn before(place: &Range<usize>, text: &str, filled: bool) -> Edit {
     let comma = if filled { "," } else { "" };
     Edit {
         place: inner..inner,
-        text: format!("{text}{comma}"),
+        text: [text, comma].concat(),
     }
 }
 
