@@ -17,7 +17,7 @@ pub use kept::{Held, Kept, LIFE, Origin};
 pub use piece::{Piece, piece};
 pub use shape::Form;
 pub use strings::{TooLong, bounded};
-pub use trim::{Cut, Terms, Why, trim};
+pub use trim::{Cut, Reader, Terms, Why, trim};
 pub use turns::Turns;
 
 use crate::refusal::{Code, Refusal};

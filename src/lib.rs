@@ -10,7 +10,7 @@
 //! | 3 | `upstream`, `approval`, `identity` | layers 0–2, not one another |
 //! | 2 | `egress`, `catalog`, `budget`, `audit`, `vault` | layers 0–1, not one another; `egress` takes `audit`'s proof types |
 //! | 1 | `policy`, `address`, `mcp`, `config` | layer 0; `policy` also `address`; no I/O |
-//! | 0 | `refusal`, `subject`, `clock`, `id`, `deadline`, `memory`, `secret`, `table`, `telemetry` | no room |
+//! | 0 | `refusal`, `subject`, `clock`, `id`, `deadline`, `memory`, `private`, `secret`, `table`, `telemetry` | no room |
 //!
 //! `tests/it/layers.rs` holds this table against the real paths.
 
@@ -56,6 +56,7 @@ pub mod clock;
 pub mod deadline;
 pub mod id;
 pub mod memory;
+pub mod private;
 pub mod refusal;
 pub mod secret;
 pub mod subject;

@@ -21,6 +21,7 @@ use std::{fmt, future::Future, io, path::Path, path::PathBuf, pin::Pin, sync::Ar
 
 use crate::{
     catalog::{Ledger, LedgerError, Pinned, ServerKey},
+    private::Loose,
     refusal::Code,
     telemetry::Metrics,
     vault::Mac,
@@ -37,20 +38,8 @@ pub enum Error {
         path: PathBuf,
     },
     /// Others could read or change it.
-    #[error(
-        "`{path}` belongs to uid {uid} and has mode {mode:04o}, expected uid {expected_uid} or 0 and at most mode 0600; \
-         change its owner and mode", path = path.display()
-    )]
-    Loose {
-        /// The database, or what SQLite keeps beside it.
-        path: PathBuf,
-        /// Its owner.
-        uid: u32,
-        /// Its permission bits.
-        mode: u32,
-        /// This process's user.
-        expected_uid: u32,
-    },
+    #[error(transparent)]
+    Loose(#[from] Loose),
     /// A file of something else.
     #[error("`{}` is not a database of tollgate; name another file in [store] url, or move this away", path.display())]
     Foreign {

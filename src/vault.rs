@@ -13,7 +13,7 @@ pub use keyring::Keyring;
 pub use mac::Mac;
 pub use seal::Sealer;
 
-use crate::refusal::Code;
+use crate::{private::Loose, refusal::Code};
 
 /// The keyring cannot be used. What it sealed before is lost only once somebody takes the file away.
 #[derive(Debug, thiserror::Error)]
@@ -25,20 +25,8 @@ pub enum Error {
         path: PathBuf,
     },
     /// Others could read or change the keys.
-    #[error(
-        "`{path}` belongs to uid {uid} and has mode {mode:04o}, expected uid {expected_uid} or 0 and at most mode 0600; \
-         change its owner and mode", path = path.display()
-    )]
-    Loose {
-        /// The keyring.
-        path: PathBuf,
-        /// Its owner.
-        uid: u32,
-        /// Its permission bits.
-        mode: u32,
-        /// This process's user.
-        expected_uid: u32,
-    },
+    #[error(transparent)]
+    Loose(#[from] Loose),
     /// Cut off, changed, or written by a later version.
     #[error("`{}` does not read as a keyring of this version; restore it, or move it away to have a new one made, which opens nothing that this one sealed", path.display())]
     Form {

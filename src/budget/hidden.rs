@@ -83,23 +83,13 @@ fn hidden_at(text: &str, at: usize) -> Option<usize> {
 }
 
 /// The first byte from `from` on that may begin a hidden character. Nearly all texts have none, and nearly nothing is
-/// spent on them: whole blocks are asked at once, without a branch inside.
+/// spent on them: whole blocks are asked at once.
 fn candidate(bytes: &[u8], from: usize) -> Option<usize> {
+    let next = |place: usize| bytes.get(place + 1).copied().unwrap_or_default();
     let mut at = from;
     while at < bytes.len() {
         let end = bytes.len().min(at + BLOCK);
-        let (block, next) = (&bytes[at..end], &bytes[at + 1..bytes.len().min(end + 1)]);
-        let pairs = block.iter().zip(next);
-        let hit = if block.is_ascii() {
-            pairs.fold(false, |hit, (one, next)| hit | ascii(*one, *next))
-        } else {
-            pairs.fold(false, |hit, (one, next)| {
-                hit | ascii(*one, *next) | beyond(*one, *next)
-            })
-        };
-        // A last byte without a next one can only be a control character.
-        if hit || block.last() == Some(&0x7f) {
-            let next = |place: usize| bytes.get(place + 1).copied().unwrap_or_default();
+        if may_begin(&bytes[at..end], &bytes[at + 1..bytes.len().min(end + 1)]) {
             let place = (at..end).find(|place| {
                 ascii(bytes[*place], next(*place)) || beyond(bytes[*place], next(*place))
             });
@@ -110,6 +100,25 @@ fn candidate(bytes: &[u8], from: usize) -> Option<usize> {
         at = end;
     }
     None
+}
+
+/// Whether a byte of `block` may begin a hidden character; `next` is the same, one byte on. Without a branch inside, where
+/// it has to look at single bytes.
+fn may_begin(block: &[u8], next: &[u8]) -> bool {
+    let is_ascii = block.is_ascii();
+    if is_ascii && memchr::memchr2(0x7f, b'\\', block).is_none() {
+        return false;
+    }
+    let pairs = block.iter().zip(next);
+    let hit = if is_ascii {
+        pairs.fold(false, |hit, (one, next)| hit | ascii(*one, *next))
+    } else {
+        pairs.fold(false, |hit, (one, next)| {
+            hit | ascii(*one, *next) | beyond(*one, *next)
+        })
+    };
+    // A last byte without a next one can only be a control character.
+    hit || block.last() == Some(&0x7f)
 }
 
 /// Whether two bytes may begin the escape of a hidden character, or are DEL. Control characters below 0x20 only stand

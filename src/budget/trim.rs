@@ -33,9 +33,18 @@ pub struct Terms<'a> {
     /// Where the whole of it is kept, if it is.
     pub handle: Option<&'a str>,
     /// The tool that reads on.
-    pub reader: &'a str,
+    pub reader: Reader,
     /// Members of `_meta` to add, JSON text without braces; perhaps none.
     pub meta: &'a str,
+}
+
+/// A tool that reads on.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader {
+    /// Its name.
+    pub tool: &'static str,
+    /// The path of the server that has it, where that is not the one that was called.
+    pub endpoint: Option<&'static str>,
 }
 
 /// Why a result is cut.

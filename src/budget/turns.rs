@@ -15,15 +15,17 @@ use crate::subject::Subject;
 const WINDOW: Duration = Duration::from_secs(60);
 /// A turn that nothing was heard of for so long is over.
 const LIFE: Duration = Duration::from_secs(30 * 60);
-/// Turns that are counted at once: so many new ones make all that were silent since go.
-const GENERATION: usize = 32_768;
+/// Parts that are locked apart, so that workers seldom wait for one another.
+const PARTS: usize = 16;
+/// Turns that a part counts at once: so many new ones make all that were silent since go.
+const GENERATION: usize = 2_048;
 
 /// The turns of all callers. Bounded: of those that are silent, the oldest are forgotten.
 #[derive(Debug, Default)]
 pub struct Turns {
     /// Both make a key of 128 bits, which nobody outside can aim at.
     hashers: [RandomState; 2],
-    counted: Mutex<Counted>,
+    counted: [Mutex<Counted>; PARTS],
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +57,7 @@ impl Turns {
     fn count(&self, subject: &Subject, bytes: usize, budget: Option<usize>) -> bool {
         let key = self.key(subject);
         let now = Instant::now();
-        let mut counted = self.lock();
+        let mut counted = self.lock(key);
         let fresh = Spent {
             bytes: 0,
             begun: now,
@@ -89,8 +91,9 @@ impl Turns {
         [0, 1].map(|half: usize| self.hashers[half].hash_one(named))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Counted> {
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self, [one, _]: [u64; 2]) -> MutexGuard<'_, Counted> {
+        let part = &self.counted[one as usize % PARTS];
+        part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -157,13 +160,16 @@ mod tests {
     async fn turns_that_are_heard_of_are_not_forgotten() {
         let turns = Turns::default();
         assert!(turns.spend(&turn("mine"), 100, 100));
-        for round in 0..3 {
-            for other in 0..GENERATION {
+        for round in 0..6 {
+            for other in 0..PARTS * GENERATION / 2 {
                 turns.spend(&turn(&format!("{round}.{other}")), 1, 100);
             }
             assert!(!turns.spend(&turn("mine"), 1, 100));
         }
-        let counted = turns.lock();
-        assert!(counted.young.len() + counted.old.len() <= 2 * GENERATION);
+        let kept = turns.counted.iter().map(|part| {
+            let part = part.lock().unwrap();
+            part.young.len() + part.old.len()
+        });
+        assert!(kept.sum::<usize>() <= 2 * PARTS * GENERATION);
     }
 }

@@ -11,7 +11,7 @@ pub(super) use endpoint::serve;
 
 use super::{Ask, Asked, Entry, Finding, Gateway};
 use crate::{
-    budget::{self, Held, Piece},
+    budget::{self, Held, Piece, Reader},
     catalog::{Arguments, Schema},
     deadline::{CEILING, Deadline},
     mcp::{
@@ -25,6 +25,8 @@ use crate::{
 
 /// The name of the server.
 pub(super) const SERVER: &str = "tollgate";
+/// Where it is.
+const ENDPOINT: &str = "/mcp/tollgate";
 /// What the names of its tools begin with beside others: no server's own tool may.
 const PREFIX: &str = "tollgate__";
 /// The tool that reads on.
@@ -44,12 +46,12 @@ pub(super) fn is_reserved(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 
-/// The name by which callers of this server read on.
-pub(super) fn reader(permit: &Permit) -> &'static str {
-    if permit.server().builtin {
-        READ_BESIDE
-    } else {
-        READ
+/// By which tool callers of this server read on.
+pub(super) fn reader(permit: &Permit) -> Reader {
+    let beside = permit.server().builtin;
+    Reader {
+        tool: if beside { READ_BESIDE } else { READ },
+        endpoint: (!beside).then_some(ENDPOINT),
     }
 }
 

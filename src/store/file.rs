@@ -9,12 +9,10 @@ use std::{
 };
 
 use super::Error;
+use crate::private;
 
 /// What SQLite keeps beside a database while it is in use.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
-
-/// What nobody but the owner may do.
-const OTHERS: u32 = 0o077;
 
 /// A file that nobody else can have written, by the names that its folder has now.
 #[derive(Debug, PartialEq, Eq)]
@@ -78,17 +76,7 @@ fn private(path: &Path, found: &Metadata) -> Result<(), Error> {
     if !found.is_file() {
         return Err(Error::NotAFile { path: path.into() });
     }
-    let expected_uid = nix::unistd::geteuid().as_raw();
-    let (uid, mode) = (found.uid(), found.mode() & 0o7777);
-    if ![expected_uid, 0].contains(&uid) || mode & OTHERS != 0 {
-        return Err(Error::Loose {
-            path: path.into(),
-            uid,
-            mode,
-            expected_uid,
-        });
-    }
-    Ok(())
+    Ok(private::check(path, found)?)
 }
 
 fn unusable(path: &Path) -> impl Fn(io::Error) -> Error + use<> {

@@ -12,7 +12,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, ErrorKind, Read, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
@@ -20,15 +20,13 @@ use nix::{errno::Errno, fcntl::OFlag};
 use zeroize::Zeroizing;
 
 use super::{Error, Mac, Sealer};
-use crate::id;
+use crate::{id, private};
 
 const FORM: &str = "tollgate-keyring 1\n";
 /// The id of the only key.
 const FIRST: u32 = 1;
 /// The most that is read of the file; a keyring of this form is shorter.
 const LONGEST: usize = 1024;
-/// What nobody but the owner may do.
-const OTHERS: u32 = 0o077;
 
 /// The keys of this gateway, from which every other is derived; wiped when dropped.
 pub struct Keyring {
@@ -90,21 +88,7 @@ fn private(path: &Path, file: &File) -> Result<(), Error> {
     if !found.is_file() {
         return Err(Error::NotAFile { path: path.into() });
     }
-    let expected_uid = nix::unistd::geteuid().as_raw();
-    let (uid, mode) = (found.uid(), found.mode() & 0o7777);
-    if loose(uid, mode, expected_uid) {
-        return Err(Error::Loose {
-            path: path.into(),
-            uid,
-            mode,
-            expected_uid,
-        });
-    }
-    Ok(())
-}
-
-pub(super) fn loose(uid: u32, mode: u32, expected_uid: u32) -> bool {
-    ![expected_uid, 0].contains(&uid) || mode & OTHERS != 0
+    Ok(private::check(path, &found)?)
 }
 
 /// Puts a new keyring at `path`, unless one has come there meanwhile. It appears whole: the name is a second link to a

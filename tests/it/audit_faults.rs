@@ -10,7 +10,10 @@ use std::{
 
 use tollgate::audit::{Journal, Options};
 
-use crate::audit::{files, folder, head, open, record, records};
+use crate::{
+    audit::{files, folder, head, open, record, records},
+    support::disk::Disk,
+};
 
 const FOLDER: &str = "TOLLGATE_TEST_AUDIT_FOLDER";
 
@@ -236,35 +239,11 @@ fn a_file_that_cannot_grow_stops_side_effects_until_it_can() {
     head(&folder);
 }
 
-/// A disk of 32 KiB, for as long as the value lives.
-struct Disk<'a>(&'a Path);
-
-impl<'a> Disk<'a> {
-    fn mount(at: &'a Path) -> Option<Self> {
-        fs::create_dir(at).expect("ours");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=32k,mode=0700", "tmpfs"])
-            .arg(at)
-            .stderr(Stdio::null())
-            .status();
-        mounted
-            .is_ok_and(|status| status.success())
-            .then_some(Self(at))
-    }
-}
-
-impl Drop for Disk<'_> {
-    fn drop(&mut self) {
-        // Lazily, since a child may still be ending.
-        drop(Command::new("umount").arg("-l").arg(self.0).status());
-    }
-}
-
 #[test]
 fn a_full_disk_stops_side_effects_until_there_is_room() {
     let (dir, _) = folder();
     let disk = dir.path().join("disk");
-    let Some(_disk) = Disk::mount(&disk) else {
+    let Some(_disk) = Disk::mount(&disk, "32k") else {
         // Mounting takes privileges that not every machine gives; the limit above exercises the same path.
         return;
     };

@@ -25,6 +25,7 @@ mod support {
     pub(crate) mod certs;
     pub(crate) mod client;
     pub(crate) mod dialer;
+    pub(crate) mod disk;
     pub(crate) mod gate;
     pub(crate) mod nameserver;
     pub(crate) mod permit;

@@ -16,6 +16,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use tollgate::{
     catalog::{By, Item, ItemKind, Ledger, LedgerError, Pinned, ServerKey},
+    private::Loose,
     store::{Error, Store},
     telemetry::Metrics,
     vault::Keyring,
@@ -265,7 +266,7 @@ fn a_file_that_others_may_use_is_refused_and_kept() {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let error = place.refused();
             assert!(
-                matches!(&error, Error::Loose { path: at, mode: found, .. } if (at, *found) == (&path, mode)),
+                matches!(&error, Error::Loose(Loose { path: at, mode: found, .. }) if (at, *found) == (&path, mode)),
                 "{error}"
             );
         }
@@ -274,7 +275,10 @@ fn a_file_that_others_may_use_is_refused_and_kept() {
         if nix::unistd::geteuid().is_root() {
             chown(&path, Some(65534), None).unwrap();
             let error = place.refused();
-            assert!(matches!(error, Error::Loose { uid: 65534, .. }), "{error}");
+            assert!(
+                matches!(error, Error::Loose(Loose { uid: 65534, .. })),
+                "{error}"
+            );
             chown(&path, Some(0), None).unwrap();
         }
     }

@@ -69,10 +69,12 @@ impl<'t> Say<'t> {
 
     /// How to read on.
     fn on(&self, next: usize) -> String {
-        let reader = self.terms.reader;
+        let tool = self.terms.reader.tool;
+        let endpoint = self.terms.reader.endpoint;
+        let of = endpoint.map_or_else(String::new, |path| format!(" of the server at {path}"));
         match self.terms.handle {
             Some(handle) => format!(
-                "to read on, call `{reader}` within 10 minutes with handle {handle} and offset {next}"
+                "to read on, call `{tool}`{of} within 10 minutes with handle {handle} and offset {next}"
             ),
             None => "the rest was not kept: ask for less at once".to_owned(),
         }
@@ -82,8 +84,10 @@ impl<'t> Say<'t> {
     pub(super) fn mark(&self, total: usize, omitted: usize, next: usize) -> String {
         let kept = total - omitted;
         let on = self.terms.handle.map(|handle| {
-            let reader = self.terms.reader;
-            format!(r#","handle":"{handle}","offset":{next},"tool":"{reader}""#)
+            let tool = self.terms.reader.tool;
+            let endpoint = self.terms.reader.endpoint;
+            let of = endpoint.map_or_else(String::new, |path| format!(r#","endpoint":"{path}""#));
+            format!(r#","handle":"{handle}","offset":{next},"tool":"{tool}"{of}"#)
         });
         let on = on.unwrap_or_default();
         let why = match self.terms.why {

@@ -11,7 +11,10 @@ fn terms(form: Form, max: usize) -> Terms<'static> {
         max,
         why: Why::Result,
         handle: Some(HANDLE),
-        reader: "tollgate__read_result",
+        reader: Reader {
+            tool: "tollgate__read_result",
+            endpoint: None,
+        },
         meta: r#""io.tollgate/untrusted":{"server":"s"}"#,
     }
 }

@@ -1,10 +1,6 @@
 //! A disk that is full: what is pinned stays, and changes go on once there is room.
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{fs, process::Command};
 
 use tollgate::catalog::Ledger;
 
@@ -13,6 +9,7 @@ use super::{
     processes::{Told, state},
     server,
 };
+use crate::support::disk::Disk;
 
 const ITEMS: usize = 40;
 
@@ -60,35 +57,11 @@ async fn a_file_that_cannot_grow_keeps_what_there_is() {
     assert_eq!(found, Some(state(next, ITEMS)));
 }
 
-/// A disk of 512 KiB, for as long as the value lives.
-struct Disk<'a>(&'a Path);
-
-impl<'a> Disk<'a> {
-    fn mount(at: &'a Path) -> Option<Self> {
-        fs::create_dir(at).unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=512k,mode=0700", "tmpfs"])
-            .arg(at)
-            .stderr(Stdio::null())
-            .status();
-        mounted
-            .is_ok_and(|status| status.success())
-            .then_some(Self(at))
-    }
-}
-
-impl Drop for Disk<'_> {
-    fn drop(&mut self) {
-        // Lazily, since a child may still be ending.
-        drop(Command::new("umount").arg("-l").arg(self.0).status());
-    }
-}
-
 #[tokio::test]
 async fn a_full_disk_keeps_what_there_is() {
     let place = Place::new();
     let disk = place.0.path().join("disk");
-    let Some(_disk) = Disk::mount(&disk) else {
+    let Some(_disk) = Disk::mount(&disk, "512k") else {
         // Mounting takes privileges that not every machine gives; the limit above exercises the same path.
         return;
     };

@@ -144,6 +144,7 @@ async fn by_setting_nothing_stands_beside_a_servers_own() {
         let cut = called(&gate, &agent, "json").await;
         let mark = &cut["_meta"]["io.tollgate/cut"];
         assert_eq!(mark["tool"], "read_result");
+        assert_eq!(mark["endpoint"], "/mcp/tollgate");
         let arguments = json!({ "handle": mark["handle"], "length": 4 });
         let reply = read_on(&gate, &agent, &arguments).await;
         assert_eq!(

@@ -1,0 +1,67 @@
+//! Owns: whether somebody else could use a file that is this process's own: as ssh does with keys, a loose one is refused.
+//! Imports: no room.
+//! Never: changes what it finds.
+//! Fails as: [`Loose`].
+
+use std::{
+    fs::Metadata,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+/// What nobody but the owner may do.
+const OTHERS: u32 = 0o077;
+
+/// Others could read or change a file.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{path}` belongs to uid {uid} and has mode {mode:04o}, expected uid {expected_uid} or 0 and at most mode 0600; \
+     change its owner and mode", path = path.display()
+)]
+pub struct Loose {
+    /// The file.
+    pub path: PathBuf,
+    /// Its owner.
+    pub uid: u32,
+    /// Its permission bits.
+    pub mode: u32,
+    /// This process's user.
+    pub expected_uid: u32,
+}
+
+/// Refuses the file at `path`, which was `found` like this, where somebody else than this process's user and root could
+/// have written it or may read it.
+///
+/// # Errors
+///
+/// [`Loose`].
+pub fn check(path: &Path, found: &Metadata) -> Result<(), Loose> {
+    let expected_uid = nix::unistd::geteuid().as_raw();
+    let (uid, mode) = (found.uid(), found.mode() & 0o7777);
+    if is_private(uid, mode, expected_uid) {
+        return Ok(());
+    }
+    Err(Loose {
+        path: path.to_owned(),
+        uid,
+        mode,
+        expected_uid,
+    })
+}
+
+fn is_private(uid: u32, mode: u32, expected_uid: u32) -> bool {
+    [expected_uid, 0].contains(&uid) && mode & OTHERS == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_are_this_user_and_root() {
+        assert!(is_private(1000, 0o600, 1000));
+        assert!(is_private(0, 0o600, 1000));
+        assert!(!is_private(1001, 0o600, 1000));
+        assert!(!is_private(1000, 0o600, 0));
+    }
+}
