@@ -10,8 +10,7 @@ use serde_json::Value;
 use super::{
     MAX_BYTES, Unusable,
     explain::{self, shown},
-    metered::{self, Allowance, Metered, Stopped},
-    pattern::Cost,
+    metered::{self, Allowance, Metered, Prices, Stopped},
     shape::{self, Shape},
     sizes::longest_path,
 };
@@ -30,6 +29,8 @@ const BACKTRACKS: usize = 10_000;
 const SUBSCHEMA_BYTES: usize = 1024;
 /// The same for a pattern.
 const PATTERN_WEIGHT: usize = 8 * 1024;
+/// What a state of a pattern takes beside, in bytes and roughly: little for a letter, much for a class of Unicode.
+const STATE_BYTES: usize = 512;
 /// Memory for the compiled patterns of one schema, in bytes.
 const PATTERN_BYTES: usize = 16 << 20;
 /// Memory for one compiled pattern, in bytes.
@@ -63,8 +64,7 @@ pub(super) enum Verdict {
 pub(super) struct Compiled {
     text: Box<str>,
     validator: Validator<Metered>,
-    strings: Cost,
-    names: Cost,
+    prices: Prices,
     repeated: usize,
     weight: u32,
 }
@@ -84,13 +84,15 @@ impl Compiled {
         let Shape {
             subschemas,
             patterns,
-            strings,
-            names,
+            states,
+            prices,
             copies,
             repeated,
         } = shape::examine(&schema)?;
-        let weight =
-            2 * text.len() + copies + SUBSCHEMA_BYTES * subschemas + PATTERN_WEIGHT * patterns;
+        let states = usize::try_from(states).unwrap_or(usize::MAX);
+        let patterns_weight =
+            PATTERN_WEIGHT * patterns + STATE_BYTES.saturating_mul(states).min(PATTERN_BYTES);
+        let weight = 2 * text.len() + copies + SUBSCHEMA_BYTES * subschemas + patterns_weight;
         let pattern_bytes = (PATTERN_BYTES / patterns.max(1)).min(MAX_PATTERN_BYTES);
         let options = jsonschema::options_for::<Metered>()
             .with_draft(dialect)
@@ -111,8 +113,7 @@ impl Compiled {
         Ok(Self {
             text: text.into(),
             validator,
-            strings,
-            names,
+            prices,
             repeated,
             weight: u32::try_from(weight).unwrap_or(u32::MAX),
         })
@@ -134,8 +135,7 @@ impl Compiled {
                 Effort::Little => LITTLE,
                 Effort::Much => MUCH,
             },
-            strings: self.strings,
-            names: self.names,
+            prices: self.prices,
             bytes: arguments.len(),
             repeated: 0,
         };

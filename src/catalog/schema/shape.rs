@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use jsonschema::Draft;
 use serde_json::{Map, Value};
 
-use super::{Unusable, explain::shown, pattern::Cost, sizes::in_memory};
+use super::{Unusable, explain::shown, metered::Prices, pattern::Cost, sizes::in_memory};
 
 /// Characters of a dialect that a refusal repeats.
 const SHOWN: usize = 200;
@@ -41,10 +41,10 @@ pub(super) struct Shape {
     pub(super) subschemas: usize,
     /// Different patterns that it holds.
     pub(super) patterns: usize,
-    /// What the costliest of them takes.
-    pub(super) strings: Cost,
-    /// What all patterns take together that names of members are matched against.
-    pub(super) names: Cost,
+    /// The states of all of them.
+    pub(super) states: u64,
+    /// What looks at values take.
+    pub(super) prices: Prices,
     /// What a compiled schema holds of the document a second time, in bytes.
     pub(super) copies: usize,
     /// The most that an error repeats of it, in bytes.
@@ -106,8 +106,8 @@ pub(super) fn examine(schema: &Value) -> Result<Shape, Unusable> {
     Ok(Shape {
         subschemas: graph.nodes.len(),
         patterns: graph.patterns.len(),
-        strings: graph.strings,
-        names: graph.member_names,
+        states: graph.states,
+        prices: graph.prices,
         copies: graph.copies,
         repeated: graph.repeated,
     })
@@ -148,8 +148,8 @@ struct Graph<'s> {
     resources: HashMap<&'s str, Vec<&'s Value>>,
     /// Each with whether names of members are matched against it.
     patterns: HashSet<(&'s str, bool)>,
-    strings: Cost,
-    member_names: Cost,
+    states: u64,
+    prices: Prices,
     copies: usize,
     repeated: usize,
     unevaluated: u64,
@@ -261,6 +261,7 @@ impl<'s> Graph<'s> {
                 self.nodes[from].unevaluated |= keyword.starts_with("unevaluated");
                 self.add(value, base)?;
             }
+            ("multipleOf", Value::Number(number)) => self.prices.divided |= number.is_f64(),
             ("const" | "enum" | "required" | "type", _) => {}
             _ => self.copy(value)?,
         }
@@ -292,9 +293,10 @@ impl<'s> Graph<'s> {
     fn pattern(&mut self, pattern: &'s str, of_names: bool) -> Result<(), Unusable> {
         if self.patterns.insert((pattern, of_names)) {
             let cost = Cost::of(pattern);
+            self.states = self.states.saturating_add(cost.states);
             match of_names {
-                true => self.member_names = self.member_names.and(cost),
-                false => self.strings = self.strings.or(cost),
+                true => self.prices.names = self.prices.names.and(cost),
+                false => self.prices.strings = self.prices.strings.or(cost),
             }
         }
         match self.patterns.len() {

@@ -2,13 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use jsonschema::json::{Array, Object, unique};
+use jsonschema::json::{Array, Object};
 use serde_json::{Map, Value};
 
-use super::{Look, Metered};
-
-/// Elements that are compared with each other to find out whether they differ, at most; more are hashed.
-const PAIRED: usize = 15;
+use super::{Look, Metered, unique::is_unique};
 
 /// The members of an object.
 #[derive(Debug)]
@@ -66,7 +63,7 @@ impl<'a> Iterator for MembersIter<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (name, value) = self.members.next()?;
-        self.look.spend_string(name.len(), |meter| meter.names);
+        self.look.spend_string(name.len(), |prices| prices.names);
         Some((name, self.look.at(value)))
     }
 }
@@ -94,16 +91,7 @@ impl<'a> Array<'a, Metered> for Elements<'a> {
     }
 
     fn is_unique(&self) -> bool {
-        // Few are compared with each other, many are hashed.
-        let times = match self.elements.len() {
-            few @ ..=PAIRED => few,
-            _ => 2,
-        };
-        self.look.spend(self.elements.len());
-        for element in self.elements {
-            self.look.at(element).spend_inside(times);
-        }
-        unique::is_unique(self.elements)
+        is_unique(self.elements, self.look)
     }
 }
 
