@@ -1,4 +1,8 @@
-//! Replies: whole or streamed, and what must be recorded before their last byte.
+//! Replies: what was found and what of it reaches the caller, whole or streamed, and what must be recorded before the
+//! last byte.
+
+pub(super) mod finding;
+pub(super) mod results;
 
 use std::{
     convert::Infallible,

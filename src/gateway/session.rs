@@ -3,6 +3,11 @@
 //! A session id finds a session, it never admits anyone: the caller proves itself on every request, and a session
 //! answers only to the subject, the evidence and the server that it was opened with.
 
+pub(super) mod farewell;
+pub(super) mod lifecycle;
+pub(super) mod questions;
+pub(super) mod tell;
+
 use std::{
     collections::HashMap,
     future::poll_fn,
@@ -23,9 +28,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{questions::Questions, resume::Resumable};
+use self::questions::Questions;
 use crate::{
     catalog::View,
+    gateway::streams::resume::Resumable,
     id,
     mcp::capabilities::Offer,
     policy::{self, Permit, Server, Snapshot},

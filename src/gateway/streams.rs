@@ -1,4 +1,13 @@
-//! The listening streams of both eras: how many may be open, and what ends one from Tollgate's side.
+//! Streams of events to clients: that of a call's answer, those of what servers say unasked, and coming back to either.
+//!
+//! Here is how many of the listening streams of both eras may be open, and what ends one from Tollgate's side.
+
+pub(super) mod courier;
+mod event_id;
+mod listening;
+pub(super) mod relay;
+pub(super) mod resume;
+pub(super) mod subscription;
 
 use std::time::SystemTime;
 
@@ -7,8 +16,8 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::seats::{Seat, Seats};
 use crate::{
+    gateway::limits::seats::{Seat, Seats},
     identity::Caller,
     policy::Permit,
     refusal::{Code, Refusal},
