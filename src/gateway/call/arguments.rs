@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Refuses a call whose arguments are not what its tool takes; the model is told what is wrong with them.
-pub(in crate::gateway) async fn check(
+pub(super) async fn check(
     gateway: &Gateway,
     asked: &Asked<'_>,
     tool: &PinnedTool,

@@ -4,7 +4,7 @@ use crate::{catalog::PinnedTool, gateway::Asked, mcp::Era, refusal::Refusal};
 
 /// Refuses a modern call whose headers say something else than its arguments. Sessions have no such headers, and most
 /// tools ask for none: their arguments are not looked at.
-pub(in crate::gateway) fn check(asked: &Asked<'_>, tool: &PinnedTool) -> Result<(), Refusal> {
+pub(super) fn check(asked: &Asked<'_>, tool: &PinnedTool) -> Result<(), Refusal> {
     let mirrors = tool.mirrors();
     if asked.asker.era == Era::Legacy || mirrors.is_empty() {
         return Ok(());

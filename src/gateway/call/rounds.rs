@@ -28,7 +28,7 @@ use token::{Binding, Token};
 const STATE_BYTES: usize = 32 << 10;
 
 /// The round that a request goes on from; `None` where it begins, or means nothing of the kind.
-pub(in crate::gateway) fn resume(
+pub(super) fn resume(
     gateway: &Gateway,
     asked: &Asked<'_>,
     permit: &Permit,

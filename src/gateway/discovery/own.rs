@@ -10,7 +10,7 @@ use crate::mcp::{
 };
 
 /// The headers of a modern request that has no name.
-pub(in crate::gateway) fn headers(method: &'static str) -> HeaderMap {
+pub(super) fn headers(method: &'static str) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(6);
     headers.insert(
         PROTOCOL_VERSION,
@@ -21,7 +21,7 @@ pub(in crate::gateway) fn headers(method: &'static str) -> HeaderMap {
 }
 
 /// A request of our own for a page of `list`; `cursor` is JSON text, and so is `capabilities`, what the client offers.
-pub(in crate::gateway) fn list_body(
+pub(super) fn list_body(
     list: List,
     era: Era,
     id: u64,
@@ -32,7 +32,7 @@ pub(in crate::gateway) fn list_body(
 }
 
 /// A `server/discover` of our own.
-pub(in crate::gateway) fn discover_body(id: u64, capabilities: &str) -> Bytes {
+pub(super) fn discover_body(id: u64, capabilities: &str) -> Bytes {
     body(Method::Discover, Era::Modern, id, None, capabilities)
 }
 

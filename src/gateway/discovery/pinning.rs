@@ -30,7 +30,7 @@ const LINES: usize = 16;
 const LARGE: usize = 128 << 10;
 
 /// The pins of the server; at the first use of the caller's view, what the whole list shows was entered before.
-pub(in crate::gateway) async fn settled(
+pub(super) async fn settled(
     gateway: &Gateway,
     asked: &Asked<'_>,
     permit: &Permit,
@@ -60,14 +60,14 @@ pub(in crate::gateway) async fn read_list(
 }
 
 /// The pins of the server.
-pub(in crate::gateway) async fn open(gateway: &Gateway, permit: &Permit) -> Result<Book, Refusal> {
+pub(super) async fn open(gateway: &Gateway, permit: &Permit) -> Result<Book, Refusal> {
     let server = permit.server();
     let book = gateway.shared.catalog.open(server).await;
     book.map_err(|error| refusal(permit, error))
 }
 
 /// Logs why pins cannot be used, which is for the operator to see to.
-pub(in crate::gateway) fn refusal(permit: &Permit, error: Error) -> Refusal {
+pub(super) fn refusal(permit: &Permit, error: Error) -> Refusal {
     let refusal = Refusal::from(error);
     tracing::error!(
         server = %permit.server().name,
@@ -111,7 +111,7 @@ async fn read_whole(
 
 /// Takes the whole list and tells of it, to the end: a caller who goes away meanwhile would otherwise leave something
 /// pinned that nobody was told of.
-pub(in crate::gateway) async fn finish(
+pub(super) async fn finish(
     gateway: &Gateway,
     permit: &Permit,
     turn: Turn,
@@ -133,7 +133,7 @@ async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 's
     done.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
-pub(in crate::gateway) fn still_reading(permit: &Permit) -> Refusal {
+pub(super) fn still_reading(permit: &Permit) -> Refusal {
     let server = &permit.server().name;
     Refusal::new(
         Code::CallTimeout,
@@ -164,7 +164,7 @@ async fn read_one(
 }
 
 /// Does work on so many bytes where it holds nobody up.
-pub(in crate::gateway) async fn aside<T: Send + 'static>(
+pub(super) async fn aside<T: Send + 'static>(
     size: usize,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> T {
@@ -221,7 +221,7 @@ async fn heard(
 }
 
 /// Tells of what was pinned, and of what is not offered: records before anything is offered, the log, metrics.
-pub(in crate::gateway) async fn report(
+pub(super) async fn report(
     gateway: &Gateway,
     permit: &Permit,
     report: Report,

@@ -13,26 +13,26 @@ use crate::{
 const MAX_PAGES: usize = 256;
 
 /// What one page shows.
-pub(in crate::gateway) struct Sheet {
+pub(super) struct Sheet {
     /// The items, in the server's order.
-    pub(in crate::gateway) shown: Vec<Shown>,
+    pub(super) shown: Vec<Shown>,
     /// The JSON text of the cursor that leads on.
-    pub(in crate::gateway) cursor: Option<String>,
+    pub(super) cursor: Option<String>,
 }
 
 /// All pages of a list, as they are read.
-pub(in crate::gateway) struct Sheets<'p> {
+pub(super) struct Sheets<'p> {
     permit: &'p Permit,
     list: List,
     /// What they show.
-    pub(in crate::gateway) shown: Vec<Shown>,
+    pub(super) shown: Vec<Shown>,
     bytes: usize,
     pages: usize,
 }
 
 impl<'p> Sheets<'p> {
     /// None read yet.
-    pub(in crate::gateway) fn new(permit: &'p Permit, list: List) -> Self {
+    pub(super) fn new(permit: &'p Permit, list: List) -> Self {
         Self {
             permit,
             list,
@@ -43,7 +43,7 @@ impl<'p> Sheets<'p> {
     }
 
     /// Takes one page and gives the cursor of the next; `None` for an error.
-    pub(in crate::gateway) async fn add(
+    pub(super) async fn add(
         &mut self,
         message: &Message,
     ) -> Result<Option<Option<String>>, Refusal> {
@@ -78,10 +78,7 @@ impl Sheet {
     }
 
     /// Reads a page of `list`; `None` for an error.
-    pub(in crate::gateway) async fn read(
-        message: &Message,
-        list: List,
-    ) -> Result<Option<Self>, Refusal> {
+    pub(super) async fn read(message: &Message, list: List) -> Result<Option<Self>, Refusal> {
         let size = message.size();
         let message = message.clone();
         aside(size, move || {
@@ -99,7 +96,7 @@ impl Sheet {
     }
 }
 
-pub(in crate::gateway) fn too_large(permit: &Permit, what: &str) -> Refusal {
+pub(super) fn too_large(permit: &Permit, what: &str) -> Refusal {
     let server = &permit.server().name;
     Refusal::new(
         Code::CatalogTooLarge,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// Tells the operator of the first of them, each with the reason, and how many there are: one line for a page, whatever
 /// it holds.
-pub(in crate::gateway) fn warn(server: &str, unfit: &[(Arc<str>, String)]) {
+pub(super) fn warn(server: &str, unfit: &[(Arc<str>, String)]) {
     if let [(tool, reason), more @ ..] = unfit {
         let more = more.len();
         tracing::warn!(server, tool = %tool.escape_debug(), %reason, more, "a tool is left out of the list");

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Asks what the caller asked, and waits for the whole answer.
-pub(in crate::gateway) async fn answer(
+pub(super) async fn answer(
     gateway: &Gateway,
     asked: &Asked<'_>,
     permit: &Permit,

@@ -19,7 +19,7 @@ const WORD_BYTES: usize = 128;
 const NARROWING: [(&str, &str); 2] = [("tollgate-tools", "tools"), ("tollgate-private", "private")];
 
 /// Notes conversation and turn in the record: from the headers, their twins in `_meta`, or the session.
-pub(in crate::gateway) fn note(
+pub(super) fn note(
     ask: &Ask,
     message: &Envelope<'_>,
     session: Option<&Session>,

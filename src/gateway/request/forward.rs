@@ -23,7 +23,7 @@ const PARAM_PREFIX: &str = "mcp-param-";
 
 /// The request's body for the server: its id replaced by `id`, which is unique on every server, so that two callers
 /// with equal ids can never be taken for one another. Of a `round` before, it has the server's own state.
-pub(in crate::gateway) fn body(
+pub(super) fn body(
     message: &Envelope<'_>,
     body: &Bytes,
     relay: Relay,
@@ -95,7 +95,7 @@ fn capabilities<'a>(message: &Envelope<'a>) -> Option<Part<'a>> {
 }
 
 /// The headers of a modern request: built anew, so that nothing else of the caller's goes along.
-pub(in crate::gateway) fn headers(message: &Envelope<'_>, from: &HeaderMap) -> HeaderMap {
+pub(super) fn headers(message: &Envelope<'_>, from: &HeaderMap) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(
         PROTOCOL_VERSION,
@@ -117,7 +117,7 @@ pub(in crate::gateway) fn headers(message: &Envelope<'_>, from: &HeaderMap) -> H
 }
 
 /// Headers that mirror arguments stand once each, in visible ASCII (MCP 2026-07-28, transports).
-pub(in crate::gateway) fn check_params(from: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_params(from: &HeaderMap) -> Result<(), Refusal> {
     for name in from
         .keys()
         .filter(|name| name.as_str().starts_with(PARAM_PREFIX))

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The longest that a message without an answer may take.
-pub(in crate::gateway) const TELLING: Duration = Duration::from_secs(10);
+pub(super) const TELLING: Duration = Duration::from_secs(10);
 
 /// Messages that nobody waits for, on their way at once at most: of one key, and in all.
 const PER_KEY: usize = 256;

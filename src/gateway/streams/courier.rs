@@ -41,12 +41,7 @@ pub(in crate::gateway) enum Line {
 }
 
 impl Courier {
-    pub(in crate::gateway) fn new(
-        gateway: &Gateway,
-        permit: &Permit,
-        line: Line,
-        turn: Turn,
-    ) -> Self {
+    pub(super) fn new(gateway: &Gateway, permit: &Permit, line: Line, turn: Turn) -> Self {
         Self {
             gateway: gateway.clone(),
             permit: permit.clone(),
@@ -56,13 +51,13 @@ impl Courier {
     }
 
     /// Goes on by the means of another worker, which the client has come back to.
-    pub(in crate::gateway) fn move_to(&mut self, gateway: &Gateway, permit: &Permit) {
+    pub(super) fn move_to(&mut self, gateway: &Gateway, permit: &Permit) {
         self.gateway = gateway.clone();
         self.permit = permit.clone();
     }
 
     /// Leaves the seats of the call to others until what this returns is dropped: it waits for its person, or client.
-    pub(in crate::gateway) fn pause(&self) -> Option<Arc<Paused>> {
+    pub(super) fn pause(&self) -> Option<Arc<Paused>> {
         match &self.line {
             Line::Session { pause, .. } => pause.as_ref().map(Pause::begin),
             Line::Request { .. } => None,
@@ -70,7 +65,7 @@ impl Courier {
     }
 
     /// Writes what goes on to the client; answers are not for it.
-    pub(in crate::gateway) fn carry(&self, item: Item, out: &mut BytesMut) {
+    pub(super) fn carry(&self, item: Item, out: &mut BytesMut) {
         match item {
             Item::Notification { news, text } => self.tell(news, text, out),
             Item::Progress(events) => {

@@ -13,7 +13,7 @@ use crate::{
 
 /// A stream that can be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::gateway) enum Stream {
+pub(super) enum Stream {
     /// The one of what the server says unasked.
     Listening,
     /// The one that answers the request of this id on the upstream's side.
@@ -22,7 +22,7 @@ pub(in crate::gateway) enum Stream {
 
 /// How the events of one stream are marked.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::gateway) struct Marks {
+pub(super) struct Marks {
     stream: Stream,
     /// Whether the client knows events that carry no message.
     primes: bool,
@@ -30,7 +30,7 @@ pub(in crate::gateway) struct Marks {
 
 impl Marks {
     /// Outside sessions no event has an id, so nothing is marked.
-    pub(in crate::gateway) fn new(stream: Stream, session: Option<&Session>) -> Self {
+    pub(super) fn new(stream: Stream, session: Option<&Session>) -> Self {
         Self {
             stream,
             primes: session
@@ -39,7 +39,7 @@ impl Marks {
     }
 
     /// Writes an event that holds no answer: what `courier` makes of its message, and the rest around it.
-    pub(in crate::gateway) fn carry(&self, event: Event, out: &mut BytesMut, courier: &Courier) {
+    pub(super) fn carry(&self, event: Event, out: &mut BytesMut, courier: &Courier) {
         let before = out.len();
         let mark = event.mark.as_deref();
         self.begin(mark, out);
@@ -57,7 +57,7 @@ impl Marks {
     }
 
     /// Writes what stands above the data of the event that follows.
-    pub(in crate::gateway) fn begin(&self, mark: Option<&Mark>, out: &mut BytesMut) {
+    pub(super) fn begin(&self, mark: Option<&Mark>, out: &mut BytesMut) {
         let Some(Mark { id, retry }) = mark else {
             return;
         };
@@ -78,7 +78,7 @@ impl Marks {
 const LISTENING: &str = "g";
 
 /// The stream and the server's own id that an id of ours names; `None` where it is none of ours.
-pub(in crate::gateway) fn read(id: &str) -> Option<(Stream, HeaderValue)> {
+pub(super) fn read(id: &str) -> Option<(Stream, HeaderValue)> {
     let (stream, theirs) = id.split_once('.')?;
     let stream = match stream {
         LISTENING => Stream::Listening,

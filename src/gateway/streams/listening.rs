@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Opens the stream of what the server says unasked, or resumes it after the server's event `last`.
-pub(in crate::gateway) async fn listen(
+pub(super) async fn listen(
     gateway: &Gateway,
     ask: &Ask,
     permit: &Permit,
@@ -89,7 +89,7 @@ pub(in crate::gateway) async fn listen(
 }
 
 /// A GET asks for an event stream.
-pub(in crate::gateway) fn check_accept(ask: &Ask) -> Result<(), Refusal> {
+pub(super) fn check_accept(ask: &Ask) -> Result<(), Refusal> {
     if headers::accepts_stream(&ask.head.headers) {
         return Ok(());
     }

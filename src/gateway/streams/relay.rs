@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// A comment is sent after so long without an event, so that nothing in between takes the stream for dead.
-pub(in crate::gateway) const QUIET: Duration = Duration::from_secs(15);
+pub(super) const QUIET: Duration = Duration::from_secs(15);
 
 /// Everything that a relayed stream holds on to until it ends.
 pub(in crate::gateway) struct Relay {
@@ -70,11 +70,7 @@ impl Relay {
     }
 
     /// The same for a call that has no stream, on which `messages` go on.
-    pub(in crate::gateway) fn of(
-        call: Call,
-        messages: Box<Messages>,
-        offered: Option<Offered>,
-    ) -> Box<Self> {
+    pub(super) fn of(call: Call, messages: Box<Messages>, offered: Option<Offered>) -> Box<Self> {
         let Call {
             gateway,
             permit,
@@ -263,7 +259,7 @@ impl Drop for Streaming {
 }
 
 /// The event that ends a stream.
-pub(in crate::gateway) fn last(pieces: &[Bytes], mut out: BytesMut, _proof: Proof) -> Bytes {
+pub(super) fn last(pieces: &[Bytes], mut out: BytesMut, _proof: Proof) -> Bytes {
     sse::encode(&mut out, pieces);
     out.freeze()
 }

@@ -16,15 +16,15 @@ use crate::{subject::Subject, telemetry::Gauge};
 
 /// What a key may have at once.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::gateway) struct Bounds {
+pub(super) struct Bounds {
     /// Calls with a seat.
-    pub(in crate::gateway) running: usize,
+    pub(super) running: usize,
     /// Calls that wait for one. With those that stepped aside there are never more in all.
-    pub(in crate::gateway) waiting: usize,
+    pub(super) waiting: usize,
 }
 
 /// Every line that is not empty, shared by all workers.
-pub(in crate::gateway) struct Lines<K: Key> {
+pub(super) struct Lines<K: Key> {
     open: DashMap<K, Line<K>>,
     draining: AtomicBool,
     seated: Gauge,
@@ -54,7 +54,7 @@ struct Waiter<K: Key> {
 }
 
 /// How a call gets into a line.
-pub(in crate::gateway) enum Joined<K: Key> {
+pub(super) enum Joined<K: Key> {
     /// It runs.
     Seated(Seat<K>),
     /// It waits.
@@ -65,7 +65,7 @@ pub(in crate::gateway) enum Joined<K: Key> {
 
 impl<K: Key> Lines<K> {
     /// No call yet; tells the gauges how many have a seat, and how many wait.
-    pub(in crate::gateway) fn new(seated: Gauge, waiting: Gauge) -> Self {
+    pub(super) fn new(seated: Gauge, waiting: Gauge) -> Self {
         Self {
             open: DashMap::new(),
             draining: AtomicBool::new(false),
@@ -75,7 +75,7 @@ impl<K: Key> Lines<K> {
     }
 
     /// A seat for a call of `caller`, a place in the line, or nothing.
-    pub(in crate::gateway) fn join(
+    pub(super) fn join(
         self: &Arc<Self>,
         key: &K,
         caller: &Arc<Subject>,
@@ -102,7 +102,7 @@ impl<K: Key> Lines<K> {
     }
 
     /// Sends everyone away who waits, now and from now on: the process drains.
-    pub(in crate::gateway) fn drain(&self) {
+    pub(super) fn drain(&self) {
         self.draining.store(true, Ordering::Release);
         self.open
             .iter_mut()
@@ -110,7 +110,7 @@ impl<K: Key> Lines<K> {
     }
 
     /// How many calls have a seat, of all keys.
-    pub(in crate::gateway) fn seated(&self) -> usize {
+    pub(super) fn seated(&self) -> usize {
         usize::try_from(self.seated.get()).unwrap_or_default()
     }
 
@@ -219,7 +219,7 @@ pub(in crate::gateway) struct Seat<K: Key>(Spot<K>);
 
 impl<K: Key> Seat<K> {
     /// Where it is, for a call that may have to step aside.
-    pub(in crate::gateway) fn spot(&self) -> Spot<K> {
+    pub(super) fn spot(&self) -> Spot<K> {
         self.0.clone()
     }
 }
@@ -233,7 +233,7 @@ impl<K: Key> Drop for Seat<K> {
 }
 
 /// Where a call has its seat.
-pub(in crate::gateway) struct Spot<K: Key> {
+pub(super) struct Spot<K: Key> {
     lines: Arc<Lines<K>>,
     key: K,
 }
@@ -241,7 +241,7 @@ pub(in crate::gateway) struct Spot<K: Key> {
 impl<K: Key> Spot<K> {
     /// Leaves the seat to another until what this returns is dropped. The call then goes on at once, though others may
     /// have all seats: it still counts among all that there may be.
-    pub(in crate::gateway) fn step_aside(&self) -> Aside<K> {
+    pub(super) fn step_aside(&self) -> Aside<K> {
         self.lines.change(&self.key, |line| line.aside += 1);
         Aside(self.clone())
     }
@@ -257,7 +257,7 @@ impl<K: Key> Clone for Spot<K> {
 }
 
 /// A seated call that waits for somebody else than the server.
-pub(in crate::gateway) struct Aside<K: Key>(Spot<K>);
+pub(super) struct Aside<K: Key>(Spot<K>);
 
 impl<K: Key> Drop for Aside<K> {
     fn drop(&mut self) {
@@ -273,7 +273,7 @@ pub(in crate::gateway) struct Turn<K: Key> {
 
 impl<K: Key> Turn<K> {
     /// The seat, once it is this call's turn; `None` where the process drains before.
-    pub(in crate::gateway) async fn come(&mut self) -> Option<Seat<K>> {
+    pub(super) async fn come(&mut self) -> Option<Seat<K>> {
         (&mut self.seat).await.ok()
     }
 }

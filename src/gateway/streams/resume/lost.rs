@@ -70,7 +70,7 @@ pub(in crate::gateway) struct Lost {
 
 impl Lost {
     /// Its stream, from the server's event `last`.
-    pub(in crate::gateway) fn resumed(self, last: &HeaderValue) -> Box<Relay> {
+    pub(super) fn resumed(self, last: &HeaderValue) -> Box<Relay> {
         let Self {
             session,
             call,
@@ -96,7 +96,7 @@ impl Resumable {
         calls.answered.push_back((call, asker.clone()));
     }
 
-    pub(in crate::gateway) fn answered(&self, call: u64) -> Option<Asker> {
+    pub(super) fn answered(&self, call: u64) -> Option<Asker> {
         let calls = self.lock();
         let mut answered = calls.answered.iter();
         let (_, asker) = answered.find(|(id, _)| *id == call)?;
@@ -104,7 +104,7 @@ impl Resumable {
     }
 
     /// Takes a call over from whoever has it.
-    pub(in crate::gateway) async fn claim(&self, call: u64) -> Option<Box<Lost>> {
+    pub(super) async fn claim(&self, call: u64) -> Option<Box<Lost>> {
         let waiting = self.lock().open.remove(&call)?;
         let (claim, lost) = oneshot::channel();
         waiting.claims.send(claim).ok()?;
