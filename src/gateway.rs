@@ -35,9 +35,10 @@ use self::{
     reply::finding::{self, Finding},
     request::{asked::Asked, entry::Entry},
     session::{
-        Sessions,
         farewell::{self, Farewells},
-        lifecycle, questions, tell,
+        lifecycle, questions,
+        table::Sessions,
+        tell,
     },
     streams::{Streams, resume, subscription},
 };

@@ -18,7 +18,7 @@ use crate::{
     gateway::{
         Ask, Gateway,
         call::rounds::Round,
-        session::{InFlight, Session, tell},
+        session::{Session, in_flight::InFlight, tell},
         streams::courier::Line,
     },
     mcp::{
