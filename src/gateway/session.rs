@@ -44,7 +44,7 @@ const ANSWERS: usize = 8;
 
 /// One session: the client's side, and the upstream's side that it alone uses.
 pub(super) struct Session {
-    pub(super) id: Arc<str>,
+    id: Arc<str>,
     pub(super) upstream: Arc<upstream::Session>,
     /// What the client offers to the server.
     pub(super) offer: Offer,
@@ -100,7 +100,7 @@ impl Session {
     }
 
     /// Takes a place among the answers to the server's own requests; `None` for a server that floods.
-    pub(super) fn answer(&self) -> Option<OwnedSemaphorePermit> {
+    fn answer(&self) -> Option<OwnedSemaphorePermit> {
         self.answers.clone().try_acquire_owned().ok()
     }
 
@@ -119,7 +119,7 @@ impl Session {
     }
 
     /// Leave to speak to its server once more, if it is still the same and its subject may still use it.
-    pub(super) fn permit(&self, policy: &Snapshot) -> Option<Permit> {
+    fn permit(&self, policy: &Snapshot) -> Option<Permit> {
         let permit = policy::decide(policy, &self.subject, &self.server.name).ok()?;
         (permit.server().endpoint == self.server.endpoint).then_some(permit)
     }

@@ -63,12 +63,7 @@ impl Streams {
     }
 
     /// Takes a place for a stream of `caller`'s; `now` is the wall time, by which credentials expire.
-    pub(super) fn open(
-        &self,
-        caller: &Caller,
-        permit: &Permit,
-        now: SystemTime,
-    ) -> Result<Place, Refusal> {
+    fn open(&self, caller: &Caller, permit: &Permit, now: SystemTime) -> Result<Place, Refusal> {
         let left = caller
             .expires()
             .map(|end| end.duration_since(now).unwrap_or_default());
@@ -88,7 +83,7 @@ impl Streams {
 }
 
 /// A stream's place among those that are open.
-pub(super) struct Place {
+struct Place {
     _seat: Seat,
     generation: u64,
     holds: watch::Receiver<Holds>,
@@ -98,7 +93,7 @@ pub(super) struct Place {
 impl Place {
     /// Returns when the process drains, another policy holds, or the caller's evidence expires: whoever wants to listen
     /// on asks again, and is judged again.
-    pub(super) async fn ended(&mut self) {
+    async fn ended(&mut self) {
         let own = self.generation;
         let over = self
             .holds

@@ -58,7 +58,7 @@ impl Session {
     }
 
     /// Stops the request of this id, once, and tells under which id the upstream knows it.
-    pub(in crate::gateway) fn cancel(&self, id: &[u8]) -> Option<u64> {
+    pub(super) fn cancel(&self, id: &[u8]) -> Option<u64> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let running = running
             .get(id)

@@ -41,7 +41,7 @@ impl Default for Sessions {
 
 impl Sessions {
     /// Whether another session may be opened for `subject`; asked before the upstream is.
-    pub(in crate::gateway) fn admit(&self, subject: &Subject) -> Result<(), Refusal> {
+    pub(super) fn admit(&self, subject: &Subject) -> Result<(), Refusal> {
         let owned = || {
             self.open
                 .iter()
@@ -88,7 +88,7 @@ impl Sessions {
     }
 
     /// Ends a session; its id stays dead.
-    pub(in crate::gateway) fn end(&self, session: &Session) {
+    pub(super) fn end(&self, session: &Session) {
         session.end();
         self.open.remove(&session.id);
     }
@@ -99,7 +99,7 @@ impl Sessions {
     }
 
     /// Ends idle sessions and returns them; looks for them once in a while, however often it is called.
-    pub(in crate::gateway) fn sweep(&self) -> Vec<Arc<Session>> {
+    pub(super) fn sweep(&self) -> Vec<Arc<Session>> {
         let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
         if swept.elapsed() < SWEEP {
             return Vec::new();
