@@ -2,7 +2,6 @@
 
 pub(super) mod discover;
 pub(super) mod list;
-mod own;
 pub(super) mod pinning;
 pub(super) mod prompts;
 mod review;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::time::timeout_at;
 
-use super::{own, sheets::Sheets};
+use super::sheets::Sheets;
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record},
     catalog::{Block, Book, Error, Item, Report, Shown, Suspicion, Taken, Turn, View, suspicions},
@@ -19,7 +19,7 @@ use crate::{
     },
     policy::Permit,
     refusal::{Code, Refusal},
-    upstream::{Edit, Message, Request},
+    upstream::{Edit, Message, Request, own},
 };
 
 /// Records of one list at most; what is more is counted in the log.
@@ -153,7 +153,7 @@ async fn read_one(
     let offer = asked.offer(permit).unwrap_or_default();
     let request = Request {
         permit,
-        wire: asked.wire(|| own::headers(list.method().as_str())),
+        wire: asked.wire(|| own::headers(list.method())),
         body: own::list_body(list, asked.asker.era, id, cursor, offer.as_json()),
         id,
         effect: &Effect::Read,

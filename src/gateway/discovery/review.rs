@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, de::IgnoredAny};
 use tokio::time::{Instant, timeout_at};
 
-use super::{discover::instructions, own, pinning, sheets::Sheets};
+use super::{discover::instructions, pinning, sheets::Sheets};
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record, RecordTarget},
     catalog::{Item, Shown, View},
@@ -17,10 +17,10 @@ use crate::{
         request::entry::target,
         session::{farewell, questions},
     },
-    mcp::{Era, Revision, capabilities::Offer, items::List},
+    mcp::{Era, Method, Revision, capabilities::Offer, items::List},
     policy::{self, Permit},
     refusal::{Code, Fault, Refusal},
-    upstream::{Hello, Message, Request, Session, Wire},
+    upstream::{Hello, Message, Request, Session, Wire, own},
 };
 
 impl Gateway {
@@ -91,7 +91,7 @@ impl Review<'_> {
     async fn discover(&mut self) -> Result<(), Refusal> {
         let id = self.gateway.upstream.next_id();
         let body = own::discover_body(id, self.offer.as_json());
-        let wire = Wire::Modern(own::headers("server/discover"));
+        let wire = Wire::Modern(own::headers(Method::Discover));
         let message = self.ask(wire, body, id).await?;
         self.instructed(View::of(Revision::MODERN, &self.offer), &message)
             .await?;
@@ -201,10 +201,7 @@ impl Review<'_> {
         let id = self.gateway.upstream.next_id();
         let (era, wire) = match session {
             Some(session) => (Era::Legacy, Wire::Legacy(session)),
-            None => (
-                Era::Modern,
-                Wire::Modern(own::headers(list.method().as_str())),
-            ),
+            None => (Era::Modern, Wire::Modern(own::headers(list.method()))),
         };
         let body = own::list_body(list, era, id, cursor, self.offer.as_json());
         self.ask(wire, body, id).await

@@ -10,29 +10,23 @@ use crate::mcp::{
 };
 
 /// The headers of a modern request that has no name.
-pub(super) fn headers(method: &'static str) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(6);
+pub fn headers(method: Method) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(super::HEADERS);
     headers.insert(
         PROTOCOL_VERSION,
         HeaderValue::from_static(Revision::MODERN.as_str()),
     );
-    headers.insert(METHOD, HeaderValue::from_static(method));
+    headers.insert(METHOD, HeaderValue::from_static(method.as_str()));
     headers
 }
 
 /// A request of our own for a page of `list`; `cursor` is JSON text, and so is `capabilities`, what the client offers.
-pub(super) fn list_body(
-    list: List,
-    era: Era,
-    id: u64,
-    cursor: Option<&str>,
-    capabilities: &str,
-) -> Bytes {
+pub fn list_body(list: List, era: Era, id: u64, cursor: Option<&str>, capabilities: &str) -> Bytes {
     body(list.method(), era, id, cursor, capabilities)
 }
 
-/// A `server/discover` of our own.
-pub(super) fn discover_body(id: u64, capabilities: &str) -> Bytes {
+/// A `server/discover` of our own; `capabilities` as in [`list_body`].
+pub fn discover_body(id: u64, capabilities: &str) -> Bytes {
     body(Method::Discover, Era::Modern, id, None, capabilities)
 }
 
@@ -64,6 +58,25 @@ fn body(method: Method, era: Era, id: u64, cursor: Option<&str>, capabilities: &
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn own_discoveries_name_the_revision_and_offer_what_is_given() {
+        let body = discover_body(7, r#"{"roots":{}}"#);
+        let value: serde_json::Value = serde_json::from_slice(&body).expect("valid JSON");
+        let meta = &value["params"]["_meta"];
+        assert_eq!(
+            (&value["id"], &value["method"]),
+            (&7.into(), &"server/discover".into())
+        );
+        assert_eq!(
+            meta["io.modelcontextprotocol/protocolVersion"],
+            "2026-07-28"
+        );
+        assert_eq!(
+            meta["io.modelcontextprotocol/clientCapabilities"].to_string(),
+            r#"{"roots":{}}"#
+        );
+    }
 
     #[test]
     fn own_lists_are_json_in_both_eras() {
