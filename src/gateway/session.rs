@@ -1,4 +1,4 @@
-//! Sessions of the older protocol: who may use one, what runs in it, when it ends.
+//! Sessions of the older protocol: how they begin and end, what runs in one, what is asked and told in it.
 //!
 //! A session id finds a session, it never admits anyone: the caller proves itself on every request, and a session
 //! answers only to the subject, the evidence and the server that it was opened with.
