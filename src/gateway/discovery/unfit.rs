@@ -45,7 +45,7 @@ mod tests {
         assert_eq!(
             logged(&[("b\u{202e}", "first"), ("c", "second"), ("d", "third")]),
             concat!(
-                " WARN tollgate::gateway::unfit: a tool is left out of the list server=\"demo\" ",
+                " WARN tollgate::gateway::discovery::unfit: a tool is left out of the list server=\"demo\" ",
                 "tool=b\\u{202e} reason=first more=2\n"
             )
         );
