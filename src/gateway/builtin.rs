@@ -9,11 +9,11 @@ use serde_json::{Number, Value, json};
 
 pub(super) use endpoint::serve;
 
-use super::{Ask, Asked, Entry, Finding, Gateway};
 use crate::{
     budget::{self, Held, Piece, Reader},
     catalog::{Arguments, Schema},
     deadline::{CEILING, Deadline},
+    gateway::{Ask, Asked, Entry, Finding, Gateway},
     mcp::{
         Era,
         items::{List, Page},

@@ -1,16 +1,21 @@
 //! What a folder without faults amounts to.
 
+mod servers;
+mod settings;
+mod warnings;
+
 use std::fmt::Write;
 
 use serde::Serialize;
 
+use self::{
+    servers::{GrantReport, ServerReport},
+    settings::{access_mode, agents, identity, name_servers},
+    warnings::warnings,
+};
 use crate::{
-    address::{Grant, Host, Leg, Port},
     app::load::{Loaded, Loader},
-    catalog::{ItemKind, pins_file},
-    cli::style::{Styles, counted},
-    config::{Endpoint, Environment, Method, Settings},
-    policy::{Access, AccessMode, Pin, Server, Snapshot},
+    cli::style::Styles,
 };
 
 /// What takes effect only at the next start.
@@ -34,51 +39,12 @@ pub(super) struct Report {
     warnings: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
-struct ServerReport {
-    name: String,
-    at: String,
-    access: &'static str,
-    tenants: Vec<String>,
-    /// Where its pins are.
-    pin: &'static str,
-    /// What a pins file holds.
-    pins: Option<PinsReport>,
-}
-
-#[derive(Debug, Serialize)]
-struct PinsReport {
-    version: u64,
-    tools: usize,
-    others: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct GrantReport {
-    host: String,
-    port: String,
-    legs: Vec<String>,
-    origin: String,
-}
-
 impl Report {
     pub(super) fn new(loader: &Loader, loaded: &Loaded) -> Self {
         let (settings, policy) = (&*loaded.settings, &*loaded.policy);
         let mut servers: Vec<_> = policy.servers.values().collect();
         servers.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut warnings = warnings(settings, policy, loader.environment());
-        warnings.extend(
-            servers
-                .iter()
-                .filter_map(|server| unreachable(server, policy)),
-        );
-        warnings.extend(servers.iter().filter_map(|server| unpinned(server)));
-        let method = &settings.identity.method;
-        warnings.extend(
-            servers
-                .iter()
-                .filter_map(|server| unused(server, method, policy)),
-        );
+        let warnings = warnings(settings, policy, loader.environment(), &servers);
         Self {
             faults: [],
             folder: loader.folder().display().to_string(),
@@ -116,32 +82,10 @@ impl Report {
             "policy",
             &format!("{}: {}", self.folder, styles.good("no faults")),
         );
-        rows.list(
-            "servers",
-            self.servers.iter().map(|server| {
-                let tenants = server.tenants.join(", ");
-                format!(
-                    "{} at {}, for {} of {tenants}, {}",
-                    server.name,
-                    server.at,
-                    server.access,
-                    server.pinned()
-                )
-            }),
-        );
+        rows.list("servers", self.servers.iter().map(ServerReport::line));
         rows.row("keys", &self.keys.to_string());
-        rows.list(
-            "private",
-            self.private_grants.iter().map(|grant| {
-                format!(
-                    "{} port {} for {} ({})",
-                    grant.host,
-                    grant.port,
-                    grant.legs.join(", "),
-                    grant.origin
-                )
-            }),
-        );
+        let grants = self.private_grants.iter();
+        rows.list("private", grants.map(GrantReport::line));
         rows.row("agents", &self.agents);
         rows.row("ops", &self.ops);
         rows.row("identity", &self.identity);
@@ -157,69 +101,6 @@ impl Report {
             rows.row("warning", &styles.bad(warning));
         }
         rows.text
-    }
-}
-
-impl ServerReport {
-    fn new(server: &Server) -> Self {
-        Self {
-            name: server.name.to_string(),
-            at: server.endpoint.target().to_string(),
-            access: match server.access {
-                Access::Admins => "admins",
-                Access::Everyone => "everyone",
-            },
-            tenants: server.tenants.iter().map(ToString::to_string).collect(),
-            pin: match server.pin {
-                Pin::FirstUse => "first-use",
-                Pin::File(_) => "file",
-            },
-            pins: PinsReport::of(server),
-        }
-    }
-
-    /// Where its pins are, and how many.
-    fn pinned(&self) -> String {
-        match &self.pins {
-            None => format!("pin = \"{}\"", self.pin),
-            Some(pins) => format!(
-                "pin = \"file\" (version {}, {}, {})",
-                pins.version,
-                counted(pins.tools, "tool"),
-                counted(pins.others, "other item")
-            ),
-        }
-    }
-}
-
-impl PinsReport {
-    /// `None` where the pins are in the store, which a running process keeps, or there is no file yet.
-    fn of(server: &Server) -> Option<Self> {
-        let Pin::File(Some(text)) = &server.pin else {
-            return None;
-        };
-        let pinned = pins_file::read("", &server.name, text).ok()?;
-        let items = pinned.items.iter();
-        let tools = items.filter(|item| item.kind == ItemKind::Tool).count();
-        Some(Self {
-            version: pinned.version,
-            tools,
-            others: pinned.items.len() - tools,
-        })
-    }
-}
-
-impl GrantReport {
-    fn new(grant: &Grant) -> Self {
-        Self {
-            host: grant.host.to_string(),
-            port: match grant.port {
-                Port::Exact(port) => port.to_string(),
-                Port::Any => "any".to_owned(),
-            },
-            legs: grant.legs.iter().map(ToString::to_string).collect(),
-            origin: grant.origin.to_string(),
-        }
     }
 }
 
@@ -243,146 +124,4 @@ impl Rows {
             self.row(label, "none");
         }
     }
-}
-
-fn agents(settings: &Settings) -> String {
-    let listen = &settings.listen;
-    let place = match &listen.agents {
-        None => return "off".to_owned(),
-        Some(Endpoint::Tcp(address)) => address.to_string(),
-        Some(Endpoint::Unix(path)) => format!("unix:{}", path.display()),
-    };
-    match (&listen.tls, listen.behind_tls) {
-        (Some(_), _) => format!("{place}, TLS"),
-        (None, true) => format!("{place}, plain behind TLS"),
-        (None, false) => format!("{place}, plain"),
-    }
-}
-
-fn identity(method: &Method) -> String {
-    match method {
-        Method::Local { user, tenant } => {
-            format!("local: every caller is `{user}` of tenant `{tenant}`, who administers")
-        }
-        Method::Keys => "keys".to_owned(),
-    }
-}
-
-fn name_servers(settings: &Settings) -> Vec<String> {
-    let dns = &settings.dns;
-    let mut lines: Vec<String> = dns.servers.iter().map(ToString::to_string).collect();
-    if lines.is_empty() {
-        lines.push("those of /etc/resolv.conf".to_owned());
-    }
-    for zone in &dns.zones {
-        let servers: Vec<String> = zone.servers.iter().map(ToString::to_string).collect();
-        lines.push(format!("{} for {}", servers.join(", "), zone.suffix));
-    }
-    lines
-}
-
-fn access_mode(mode: AccessMode) -> &'static str {
-    match mode {
-        AccessMode::Files => "not set, each server's access decides",
-        AccessMode::Admins => "admins, whatever files say",
-        AccessMode::AllUsers => "all-users, whatever files say",
-    }
-}
-
-/// What is allowed and still probably not meant.
-fn warnings(settings: &Settings, policy: &Snapshot, environment: &Environment) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for name in &environment.proxies {
-        warnings.push(format!(
-            "{name} is set and ignored: Tollgate uses no proxy on its way out"
-        ));
-    }
-    if settings.identity.method == Method::Keys && policy.keys.is_empty() {
-        warnings.push(
-            "there is no key, so nobody can call; make one with `tollgate agent-key new`"
-                .to_owned(),
-        );
-    }
-    let admins = &policy.admins;
-    let closed = policy
-        .servers
-        .values()
-        .any(|server| match policy.access_mode {
-            AccessMode::Files => server.access == Access::Admins,
-            AccessMode::Admins => true,
-            AccessMode::AllUsers => false,
-        });
-    if closed && admins.users.is_empty() && admins.groups.is_empty() {
-        warnings.push(
-            "servers are for admins and nobody is one; name some in `[identity] admins`, or set access = \"everyone\""
-                .to_owned(),
-        );
-    }
-    let allowlist = environment.private_allowlist.as_deref().unwrap_or_default();
-    for entry in allowlist
-        .split(',')
-        .map(str::trim)
-        .filter(|entry| !entry.is_empty())
-    {
-        let host = Host::from_operator(entry).ok();
-        if !policy
-            .servers
-            .values()
-            .any(|server| Some(server.endpoint.target().host()) == host.as_ref())
-        {
-            warnings.push(format!(
-                "TOOLS_PRIVATE_NETWORK_ALLOWLIST names `{entry}`, where no server is registered"
-            ));
-        }
-    }
-    warnings
-}
-
-/// A server whose address is refused before any name is asked.
-fn unreachable(server: &Server, policy: &Snapshot) -> Option<String> {
-    let leg = Leg::Server(server.name.clone());
-    let blocked = policy
-        .addresses
-        .before_resolving(&leg, server.endpoint.target())
-        .err()?;
-    Some(format!(
-        "server `{}` cannot be reached: {blocked}",
-        server.name
-    ))
-}
-
-/// A server whose pins are to be in a file that is not there offers nothing.
-fn unpinned(server: &Server) -> Option<String> {
-    let name = &server.name;
-    (server.pin == Pin::File(None)).then(|| {
-        format!(
-            "server `{name}` offers nothing: pins/{name}.json is not there; write it with `tollgate pin {name} \
-             --accept-all` while tollgate runs"
-        )
-    })
-}
-
-/// A server of tenants that no caller can be of; where there is no key at all, another warning says so.
-fn unused(server: &Server, method: &Method, policy: &Snapshot) -> Option<String> {
-    let (reached, callers) = match method {
-        Method::Local { tenant, .. } => (
-            server.tenants.contains(tenant),
-            format!("the local user is of tenant `{tenant}`"),
-        ),
-        Method::Keys => (
-            policy.keys.is_empty()
-                || policy
-                    .keys
-                    .values()
-                    .any(|key| server.tenants.contains(&key.subject.tenant)),
-            "no key is of one of them".to_owned(),
-        ),
-    };
-    let tenants = server.tenants.join(", ");
-    (!reached).then(|| {
-        format!(
-            "nobody can use server `{}`: its tenants are {tenants}, and {callers}",
-            server.name
-        )
-    })
 }
