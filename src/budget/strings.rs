@@ -104,7 +104,8 @@ fn plain_value(rest: &str) -> usize {
     let space = [' ', '\t', '\n', '\r'];
     let value = rest.trim_start_matches(space).strip_prefix(':');
     let inner = value.and_then(|value| value.trim_start_matches(space).strip_prefix('"'));
-    inner.and_then(|inner| inner.find('"')).unwrap_or_default()
+    let end = inner.and_then(|inner| memchr::memchr(b'"', inner.as_bytes()));
+    end.unwrap_or_default()
 }
 
 /// A notice of progress that says nothing in words.

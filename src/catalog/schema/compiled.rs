@@ -29,12 +29,10 @@ const BACKTRACKS: usize = 10_000;
 const SUBSCHEMA_BYTES: usize = 1024;
 /// The same for a pattern.
 const PATTERN_WEIGHT: usize = 8 * 1024;
-/// What a state of a pattern takes beside, in bytes and roughly: little for a letter, much for a class of Unicode.
-const STATE_BYTES: usize = 512;
 /// Memory for the compiled patterns of one schema, in bytes.
-const PATTERN_BYTES: usize = 16 << 20;
+const PATTERN_BYTES: usize = 64 << 20;
 /// Memory for one compiled pattern, in bytes.
-const MAX_PATTERN_BYTES: usize = 2 << 20;
+const MAX_PATTERN_BYTES: usize = 16 << 20;
 
 /// Characters of a compiler's words that a refusal repeats.
 const SHOWN: usize = 200;
@@ -84,16 +82,15 @@ impl Compiled {
         let Shape {
             subschemas,
             patterns,
-            states,
+            pattern_bytes,
             prices,
             copies,
             repeated,
         } = shape::examine(&schema)?;
-        let states = usize::try_from(states).unwrap_or(usize::MAX);
-        let patterns_weight =
-            PATTERN_WEIGHT * patterns + STATE_BYTES.saturating_mul(states).min(PATTERN_BYTES);
+        let pattern_bytes = usize::try_from(pattern_bytes).unwrap_or(usize::MAX);
+        let patterns_weight = PATTERN_WEIGHT * patterns + pattern_bytes.min(PATTERN_BYTES);
         let weight = 2 * text.len() + copies + SUBSCHEMA_BYTES * subschemas + patterns_weight;
-        let pattern_bytes = (PATTERN_BYTES / patterns.max(1)).min(MAX_PATTERN_BYTES);
+        let each = (PATTERN_BYTES / patterns.max(1)).min(MAX_PATTERN_BYTES);
         let options = jsonschema::options_for::<Metered>()
             .with_draft(dialect)
             .offline()
@@ -103,8 +100,8 @@ impl Compiled {
             .with_pattern_options(
                 PatternOptions::fancy_regex()
                     .backtrack_limit(BACKTRACKS)
-                    .size_limit(pattern_bytes)
-                    .dfa_size_limit(pattern_bytes),
+                    .size_limit(each)
+                    .dfa_size_limit(each),
             );
         let built = catch_unwind(AssertUnwindSafe(|| options.build(&schema)));
         let validator = built

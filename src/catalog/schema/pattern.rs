@@ -10,11 +10,18 @@ const SEARCHED: u64 = 64;
 /// What a look at a string takes where patterns are matched by an engine that backtracks.
 const BACKTRACKING: u64 = 1000;
 
+/// What a state takes once it is compiled, in bytes and roughly.
+const STATE_BYTES: u64 = 512;
+/// The same for a class that Unicode makes large; only an engine that backtracks takes `\w` for more than ASCII.
+const UNICODE_BYTES: u64 = 64 * 1024;
+
 /// What patterns cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cost {
     /// States that may have to be followed at each byte.
     pub(super) states: u64,
+    /// What they take in memory.
+    pub(super) bytes: u64,
     /// Whether they need an engine that backtracks.
     pub(super) backtracks: bool,
     /// Whether that engine may search the rest of a string from each of its bytes.
@@ -25,8 +32,18 @@ impl Cost {
     /// The cost of one pattern.
     pub(super) fn of(pattern: &str) -> Self {
         let backtracks = backtracks(pattern);
+        let states = states(pattern);
+        let is_large = match backtracks {
+            true => has_class(pattern, b"wWdDsSpP"),
+            false => has_class(pattern, b"pP"),
+        };
+        let each = match is_large {
+            true => UNICODE_BYTES,
+            false => STATE_BYTES,
+        };
         Self {
-            states: states(pattern),
+            states,
+            bytes: states.saturating_mul(each),
             backtracks,
             again: backtracks && !looks_ahead_once(pattern),
         }
@@ -50,6 +67,7 @@ impl Cost {
     pub(super) fn or(self, other: Self) -> Self {
         Self {
             states: self.states.max(other.states),
+            bytes: self.bytes.max(other.bytes),
             backtracks: self.backtracks || other.backtracks,
             again: self.again || other.again,
         }
@@ -57,9 +75,9 @@ impl Cost {
 
     /// The cost of two that are both matched.
     pub(super) fn and(self, other: Self) -> Self {
-        let states = self.states.saturating_add(other.states);
         Self {
-            states,
+            states: self.states.saturating_add(other.states),
+            bytes: self.bytes.saturating_add(other.bytes),
             ..self.or(other)
         }
     }
@@ -71,6 +89,12 @@ fn backtracks(pattern: &str) -> bool {
     let mut bytes = pattern.as_bytes().windows(2);
     around.iter().any(|piece| pattern.contains(piece))
         || bytes.any(|pair| pair[0] == b'\\' && matches!(pair[1], b'1'..=b'9'))
+}
+
+/// Whether a pattern names one of these classes.
+fn has_class(pattern: &str, classes: &[u8]) -> bool {
+    let mut pairs = pattern.as_bytes().windows(2);
+    pairs.any(|pair| pair[0] == b'\\' && classes.contains(&pair[1]))
 }
 
 /// Whether a pattern does no more than look ahead at the beginning of the string, as `^(?!.*\.\.)[a-z.]+$` does: then each
@@ -208,6 +232,19 @@ mod tests {
             ("(?:x)(?<x>x)", 9),
         ] {
             assert_eq!(states(pattern), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn large_classes_are_large_where_the_engine_backtracks() {
+        for (pattern, bytes) in [
+            ("a{10}", 11 * 512),
+            ("\\w{10}", 11 * 512),
+            ("^(?!x)a{9}", 13 * 512),
+            ("^(?!x)\\w{9}", 13 * 64 * 1024),
+            ("\\p{L}{9}", 13 * 64 * 1024),
+        ] {
+            assert_eq!(Cost::of(pattern).bytes, bytes, "{pattern}");
         }
     }
 

@@ -41,8 +41,8 @@ pub(super) struct Shape {
     pub(super) subschemas: usize,
     /// Different patterns that it holds.
     pub(super) patterns: usize,
-    /// The states of all of them.
-    pub(super) states: u64,
+    /// What all of them take in memory, in bytes and roughly.
+    pub(super) pattern_bytes: u64,
     /// What looks at values take.
     pub(super) prices: Prices,
     /// What a compiled schema holds of the document a second time, in bytes.
@@ -106,7 +106,7 @@ pub(super) fn examine(schema: &Value) -> Result<Shape, Unusable> {
     Ok(Shape {
         subschemas: graph.nodes.len(),
         patterns: graph.patterns.len(),
-        states: graph.states,
+        pattern_bytes: graph.pattern_bytes,
         prices: graph.prices,
         copies: graph.copies,
         repeated: graph.repeated,
@@ -148,7 +148,7 @@ struct Graph<'s> {
     resources: HashMap<&'s str, Vec<&'s Value>>,
     /// Each with whether names of members are matched against it.
     patterns: HashSet<(&'s str, bool)>,
-    states: u64,
+    pattern_bytes: u64,
     prices: Prices,
     copies: usize,
     repeated: usize,
@@ -293,7 +293,7 @@ impl<'s> Graph<'s> {
     fn pattern(&mut self, pattern: &'s str, of_names: bool) -> Result<(), Unusable> {
         if self.patterns.insert((pattern, of_names)) {
             let cost = Cost::of(pattern);
-            self.states = self.states.saturating_add(cost.states);
+            self.pattern_bytes = self.pattern_bytes.saturating_add(cost.bytes);
             match of_names {
                 true => self.prices.names = self.prices.names.and(cost),
                 false => self.prices.strings = self.prices.strings.or(cost),

@@ -135,6 +135,23 @@ fn patterns_take_linear_time_where_they_can() {
     }
 }
 
+/// What people write for paths, names and passwords.
+#[test]
+fn ordinary_patterns_are_not_too_large() {
+    for (pattern, fit, unfit) in [
+        (r"^(?!.*\\.\\.)[\\w./-]{1,255}$", "a/b.c", "a/../c"),
+        (r"^(?!-)[^/]{1,255}$", "a b", "-a"),
+        (r"^(?=.*\\d)(?=.*[A-Z])\\S{8,64}$", "Passw0rd", "password"),
+        (r"^\\p{L}{1,100}$", "Ärger", "a1"),
+    ] {
+        let schema = format!(r#"{{"properties":{{"a":{{"pattern":"{pattern}"}}}}}}"#);
+        for (text, expected) in [(fit, true), (unfit, false)] {
+            let arguments = format!(r#"{{"a":"{text}"}}"#);
+            assert_eq!(fits(&schema, &arguments), expected, "{pattern}: {text}");
+        }
+    }
+}
+
 #[test]
 fn patterns_that_go_back_are_bounded() {
     let of = |pattern: &str, text: &str| {
