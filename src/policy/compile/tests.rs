@@ -39,6 +39,7 @@ fn inputs(files: &[File]) -> Inputs<'_> {
         calls: CallLimits::default(),
         own_addresses: Vec::new(),
         own_listeners: Vec::new(),
+        parent: None,
     }
 }
 
