@@ -159,9 +159,9 @@ pub(super) fn parent(table: &Table<'_>) -> Option<Parent> {
     let written = table.required_text("url")?;
     let url = origin(&written.value).filter(|url| url.starts_with("http://"));
     if url.is_none() {
-        table.fault(written.fault(
-            "expected \"http://HOST:PORT\", without a password or path; correct it",
-        ));
+        table.fault(
+            written.fault("expected \"http://HOST:PORT\", without a password or path; correct it"),
+        );
     }
     url.map(|url| Parent { url, resolves })
 }

@@ -5,6 +5,8 @@ mod decide;
 mod file;
 mod lint;
 mod pattern;
+#[cfg(test)]
+mod tests;
 
 use std::{sync::Arc, time::SystemTime};
 

@@ -4,13 +4,14 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use super::{proxy::ProxyReport, warnings};
 use crate::{
-    address::{Grant, Host, Leg, Port},
+    address::{Grant, Port},
     app::load::{Loaded, Loader},
     catalog::{ItemKind, pins_file},
     cli::style::{Styles, counted},
-    config::{Endpoint, Environment, Method, Settings},
-    policy::{Access, AccessMode, Pin, Server, Snapshot},
+    config::{Endpoint, Method, Settings},
+    policy::{Access, AccessMode, Pin, Server},
 };
 
 /// What takes effect only at the next start.
@@ -24,6 +25,7 @@ pub(super) struct Report {
     servers: Vec<ServerReport>,
     keys: usize,
     private_grants: Vec<GrantReport>,
+    proxy: ProxyReport,
     agents: String,
     ops: String,
     identity: String,
@@ -66,19 +68,7 @@ impl Report {
         let (settings, policy) = (&*loaded.settings, &*loaded.policy);
         let mut servers: Vec<_> = policy.servers.values().collect();
         servers.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut warnings = warnings(settings, policy, loader.environment());
-        warnings.extend(
-            servers
-                .iter()
-                .filter_map(|server| unreachable(server, policy)),
-        );
-        warnings.extend(servers.iter().filter_map(|server| unpinned(server)));
-        let method = &settings.identity.method;
-        warnings.extend(
-            servers
-                .iter()
-                .filter_map(|server| unused(server, method, policy)),
-        );
+        let warnings = warnings::all(settings, policy, loader.environment(), &servers);
         Self {
             faults: [],
             folder: loader.folder().display().to_string(),
@@ -93,6 +83,7 @@ impl Report {
                 .iter()
                 .map(GrantReport::new)
                 .collect(),
+            proxy: ProxyReport::new(&policy.proxy),
             agents: agents(settings),
             ops: settings
                 .listen
@@ -142,6 +133,10 @@ impl Report {
                 )
             }),
         );
+        rows.list("proxy", self.proxy.lines());
+        if let Some(parent) = self.proxy.parent() {
+            rows.row("parent", &parent);
+        }
         rows.row("agents", &self.agents);
         rows.row("ops", &self.ops);
         rows.row("identity", &self.identity);
@@ -287,102 +282,4 @@ fn access_mode(mode: AccessMode) -> &'static str {
         AccessMode::Admins => "admins, whatever files say",
         AccessMode::AllUsers => "all-users, whatever files say",
     }
-}
-
-/// What is allowed and still probably not meant.
-fn warnings(settings: &Settings, policy: &Snapshot, environment: &Environment) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for name in &environment.proxies {
-        warnings.push(format!(
-            "{name} is set and ignored: Tollgate uses no proxy on its way out"
-        ));
-    }
-    if settings.identity.method == Method::Keys && policy.keys.is_empty() {
-        warnings.push(
-            "there is no key, so nobody can call; make one with `tollgate agent-key new`"
-                .to_owned(),
-        );
-    }
-    let admins = &policy.admins;
-    let closed = policy
-        .servers
-        .values()
-        .any(|server| match policy.access_mode {
-            AccessMode::Files => server.access == Access::Admins,
-            AccessMode::Admins => true,
-            AccessMode::AllUsers => false,
-        });
-    if closed && admins.users.is_empty() && admins.groups.is_empty() {
-        warnings.push(
-            "servers are for admins and nobody is one; name some in `[identity] admins`, or set access = \"everyone\""
-                .to_owned(),
-        );
-    }
-    let allowlist = environment.private_allowlist.as_deref().unwrap_or_default();
-    for entry in allowlist
-        .split(',')
-        .map(str::trim)
-        .filter(|entry| !entry.is_empty())
-    {
-        let host = Host::from_operator(entry).ok();
-        if !policy
-            .servers
-            .values()
-            .any(|server| Some(server.endpoint.target().host()) == host.as_ref())
-        {
-            warnings.push(format!(
-                "TOOLS_PRIVATE_NETWORK_ALLOWLIST names `{entry}`, where no server is registered"
-            ));
-        }
-    }
-    warnings
-}
-
-/// A server whose address is refused before any name is asked.
-fn unreachable(server: &Server, policy: &Snapshot) -> Option<String> {
-    let leg = Leg::Server(server.name.clone());
-    let blocked = policy
-        .addresses
-        .before_resolving(&leg, server.endpoint.target())
-        .err()?;
-    Some(format!(
-        "server `{}` cannot be reached: {blocked}",
-        server.name
-    ))
-}
-
-/// A server whose pins are to be in a file that is not there offers nothing.
-fn unpinned(server: &Server) -> Option<String> {
-    let name = &server.name;
-    (server.pin == Pin::File(None)).then(|| {
-        format!(
-            "server `{name}` offers nothing: pins/{name}.json is not there; write it with `tollgate pin {name} \
-             --accept-all` while tollgate runs"
-        )
-    })
-}
-
-/// A server of tenants that no caller can be of; where there is no key at all, another warning says so.
-fn unused(server: &Server, method: &Method, policy: &Snapshot) -> Option<String> {
-    let (reached, callers) = match method {
-        Method::Local { tenant, .. } => (
-            server.tenants.contains(tenant),
-            format!("the local user is of tenant `{tenant}`"),
-        ),
-        Method::Keys => (
-            policy.keys.is_empty()
-                || policy
-                    .keys
-                    .values()
-                    .any(|key| server.tenants.contains(&key.subject.tenant)),
-            "no key is of one of them".to_owned(),
-        ),
-    };
-    let tenants = server.tenants.join(", ");
-    (!reached).then(|| {
-        format!(
-            "nobody can use server `{}`: its tenants are {tenants}, and {callers}",
-            server.name
-        )
-    })
 }

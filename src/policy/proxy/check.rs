@@ -57,7 +57,10 @@ pub(in crate::policy) fn parent(
         }
         Ok(_) => None,
         Err(error) => {
-            faults.push(Fault::whole("tollgate.toml", format!("egress.parent.url: {error}")));
+            faults.push(Fault::whole(
+                "tollgate.toml",
+                format!("egress.parent.url: {error}"),
+            ));
             None
         }
     }

@@ -153,9 +153,7 @@ impl<'a> Case<'a> {
         let mut reported = None;
         for rule in &self.snapshot.proxy.deny {
             let who = &rule.who;
-            if !rule.covers(self.target)
-                || !who.of_tenant(self.subject)
-                || !who.names(self.subject)
+            if !rule.covers(self.target) || !who.of_tenant(self.subject) || !who.names(self.subject)
             {
                 continue;
             }
@@ -175,9 +173,8 @@ impl<'a> Case<'a> {
         head: Option<Head<'_>>,
     ) -> Result<(Option<&'a Arc<AllowRule>>, Option<Denied>), Denied> {
         let rules = self.snapshot.proxy.allow.iter();
-        let about = |rule: &&Arc<AllowRule>| {
-            rule.covers(self.target) && rule.who.of_tenant(self.subject)
-        };
+        let about =
+            |rule: &&Arc<AllowRule>| rule.covers(self.target) && rule.who.of_tenant(self.subject);
         let mut reported = None;
         let mut nearest: Option<Denied> = None;
         for rule in rules.filter(about) {
@@ -236,7 +233,10 @@ impl<'a> Case<'a> {
         if let Some(server) = servers.find(|server| is_at(server, target)) {
             return Err(self.of_server(server));
         }
-        let refused = self.not_allowed(DEFAULT).because("no rule names it");
+        let refused = self.not_allowed(DEFAULT).because(format!(
+            "no rule names it; an [[allow]] table in egress.toml with host = \"{}\" would allow it",
+            target.authority()
+        ));
         let web = target.port() == target.scheme().default_port();
         if web && reports(self.snapshot.proxy.report_until, self.now) {
             return Ok(refused);

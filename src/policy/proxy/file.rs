@@ -188,7 +188,8 @@ fn check_seen(table: &Table<'_>, rule: &AllowRule) {
 
 fn check_tls(table: &Table<'_>, rule: &AllowRule) {
     if table.has("tls") && rule.scheme == Some(Scheme::Http) {
-        let message = "has no effect, since scheme = \"http\" allows no tunnel; remove one of the two";
+        let message =
+            "has no effect, since scheme = \"http\" allows no tunnel; remove one of the two";
         table.fault(table.place_of("tls").fault(message));
     }
     let narrow = rule.host.exact().is_some() && rule.host.port().is_some();
@@ -200,8 +201,7 @@ fn check_tls(table: &Table<'_>, rule: &AllowRule) {
 }
 
 fn check_report(table: &Table<'_>, rule: &AllowRule) {
-    let refuses_none =
-        rule.who.is_everyone() && rule.methods.is_empty() && rule.paths.is_empty();
+    let refuses_none = rule.who.is_everyone() && rule.methods.is_empty() && rule.paths.is_empty();
     if table.has("report_until") && refuses_none {
         let message = "has no effect, since the rule refuses nothing that it could report; add users, groups, agents, \
                        methods or paths, or remove the key";

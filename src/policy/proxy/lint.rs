@@ -61,8 +61,8 @@ impl Lint<'_> {
             let port = earlier.host.port().is_none() || earlier.host.port() == rule.host.port();
             until && port && earlier.host.includes(&rule.host) && earlier.who.includes(&rule.who)
         });
-        let idle = proxy.report_until.is_none()
-            && !proxy.allow.iter().any(|allow| touches(rule, allow));
+        let idle =
+            proxy.report_until.is_none() && !proxy.allow.iter().any(|allow| touches(rule, allow));
         [
             shadow.map(|first| format!("never decides: {} refuses all of it", first.origin)),
             idle.then(|| {
@@ -79,7 +79,8 @@ impl Lint<'_> {
         let rules = &self.snapshot.addresses;
         let mut granted = rules.grants.iter();
         if granted.any(|grant| {
-            grant.legs.contains(&Leg::Proxy) && rule.host.exact() != Some(&grant.host)
+            grant.legs.contains(&Leg::Proxy)
+                && rule.host.exact() != Some(&grant.host)
                 && rule.host.covers_host(&grant.host)
         }) {
             return None;
@@ -114,7 +115,9 @@ impl Lint<'_> {
 
     fn over(&self, until: Option<SystemTime>) -> Option<String> {
         let over = until.is_some_and(|until| until <= self.now);
-        over.then(|| "no longer reports, since its report_until has passed; remove the key".to_owned())
+        over.then(|| {
+            "no longer reports, since its report_until has passed; remove the key".to_owned()
+        })
     }
 
     fn without_server(&self, rule: &AllowRule) -> Option<String> {
@@ -130,13 +133,18 @@ fn shadowing<'a>(
     rule: &AllowRule,
 ) -> Option<String> {
     let first = earlier.find(|first| covers_all(first, rule))?;
-    Some(format!("never decides: {} allows all of it before", first.origin))
+    Some(format!(
+        "never decides: {} allows all of it before",
+        first.origin
+    ))
 }
 
 fn covers_all(first: &AllowRule, rule: &AllowRule) -> bool {
     let open = first.who.is_everyone() && first.methods.is_empty() && first.paths.is_empty();
     first.host.includes(&rule.host)
-        && rule.places().all(|place| first.places().any(|own| own == place))
+        && rule
+            .places()
+            .all(|place| first.places().any(|own| own == place))
         && first.who.includes(&rule.who)
         && words_include(&first.methods, &rule.methods)
         && patterns_include(&first.paths, &rule.paths)
