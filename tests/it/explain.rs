@@ -369,7 +369,7 @@ fn the_proxy_is_explained_by_the_rule_that_decides() {
             vec!["https://bad.example.org/", "--groups", "eng"],
             1,
             "deny",
-            "access deny egress.toml:30: [[deny]]",
+            "access deny egress.toml:28: [[deny]]",
         ),
         (
             vec!["https://git.example.org:22/"],

@@ -181,8 +181,8 @@ impl<'a> Case<'a> {
             let Err(refused) = self.admits(rule, head) else {
                 return Ok((Some(rule), None));
             };
-            if reports(rule.report_until, self.now) {
-                reported.get_or_insert((Some(rule), Some(refused.clone())));
+            if reported.is_none() && reports(rule.report_until, self.now) {
+                reported = Some((Some(rule), Some(refused.clone())));
             }
             // A rule for the caller that refuses the request says more than one for somebody else.
             if nearest.is_none() || refused.refusal.code == Code::RequestNotAllowed {

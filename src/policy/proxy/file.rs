@@ -202,7 +202,7 @@ fn check_tls(table: &Table<'_>, rule: &AllowRule) {
 
 fn check_report(table: &Table<'_>, rule: &AllowRule) {
     let refuses_none = rule.who.is_everyone() && rule.methods.is_empty() && rule.paths.is_empty();
-    if table.has("report_until") && refuses_none {
+    if rule.report_until.is_some() && refuses_none {
         let message = "has no effect, since the rule refuses nothing that it could report; add users, groups, agents, \
                        methods or paths, or remove the key";
         table.fault(table.place_of("report_until").fault(message));

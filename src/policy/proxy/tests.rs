@@ -1,11 +1,16 @@
 mod decide;
 mod file;
 mod lint;
+mod report;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::{
-    policy::{CallLimits, File, Inputs, Local, ServerLimits, Snapshot, compile},
+    address::Target,
+    policy::{
+        CallLimits, Denied, File, Head, Inputs, Local, ProxyPermit, ServerLimits, Snapshot,
+        compile, decide_egress,
+    },
     subject::{Admins, Scopes, Subject},
     table::Fault,
 };
@@ -71,3 +76,63 @@ fn end_of_january() -> SystemTime {
 fn before() -> SystemTime {
     end_of_january() - Duration::from_secs(1)
 }
+
+/// A case: who asks (`ann`, in group `eng`, unless told otherwise), for what, and when.
+struct Ask<'a> {
+    snapshot: &'a Snapshot,
+    subject: Subject,
+    now: SystemTime,
+}
+
+impl<'a> Ask<'a> {
+    fn new(snapshot: &'a Snapshot) -> Self {
+        Self {
+            snapshot,
+            subject: subject("ann", &["eng"]),
+            now: end_of_january(),
+        }
+    }
+
+    fn by(snapshot: &'a Snapshot, user: &str) -> Self {
+        Self {
+            subject: subject(user, &[]),
+            ..Self::new(snapshot)
+        }
+    }
+
+    fn before(self) -> Self {
+        Self {
+            now: before(),
+            ..self
+        }
+    }
+
+    fn tunnel(&self, authority: &str) -> Result<ProxyPermit, Denied> {
+        let target = Target::from_authority(authority).expect("an authority");
+        decide_egress(self.snapshot, &self.subject, &target, None, self.now)
+    }
+
+    fn plain(&self, method: &str, origin: &str, path: &str) -> Result<ProxyPermit, Denied> {
+        let target = Target::from_wire(origin).expect("a url");
+        let head = Head { method, path };
+        decide_egress(self.snapshot, &self.subject, &target, Some(head), self.now)
+    }
+}
+
+/// The rule that decides, with the code of a refusal, or of what only is not one yet.
+fn told(decided: Result<ProxyPermit, Denied>) -> String {
+    match decided {
+        Ok(permit) => match permit.would_refuse() {
+            None => format!("allow {}", permit.rule()),
+            Some(denied) => format!(
+                "would_refuse {} {}",
+                denied.refusal.code.as_str(),
+                denied.rule
+            ),
+        },
+        Err(denied) => format!("{} {}", denied.refusal.code.as_str(), denied.rule),
+    }
+}
+
+const FIRST: &str = "allow egress.toml:1: [[allow]]";
+const UNNAMED: &str = "egress.host_not_allowed default";

@@ -199,7 +199,7 @@ egress.toml:25:11: allow[5].methods: covers no request; name some, or remove the
 egress.toml:26:9: allow[5].paths: covers no request; name some, or remove the key
 egress.toml:27:17: allow[5].who.users: names nobody; name someone, or remove the key
 egress.toml:27:31: allow[5].who.groups[0]: expected 1 to 128 visible characters, without spaces at the ends; correct the name
-egress.toml:27:37: allow[5].who.agent: unknown key; did you mean `agents`?
+egress.toml:27:36: allow[5].who.agent: unknown key; did you mean `agents`?
 egress.toml:30:10: allow[6].scheme: found `ftp`, expected one of `http`, `https`
 egress.toml:31:7: allow[6].tls: `inspect` is not available in this version; use `pass`, `opaque`
 egress.toml:32:10: allow[6].inject: this key is not available in this version; remove it
