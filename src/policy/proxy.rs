@@ -195,7 +195,7 @@ fn reports(until: Option<SystemTime>, now: SystemTime) -> bool {
     until.is_some_and(|until| now < until)
 }
 
-/// A host of no port in particular, as a destination of `scheme`.
+/// Host and port as a destination; `None` where they cannot be one.
 fn destination(scheme: Scheme, host: &Host, port: u16) -> Option<Target> {
     Target::from_operator(&format!("{}://{host}:{port}", scheme.as_str())).ok()
 }

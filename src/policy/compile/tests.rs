@@ -179,7 +179,8 @@ proptest! {
         );
         let egress = format!(
             "nat64_prefixes = [\"{text}\"]\nfake_ip_ranges = [\"{text}\"]\n[[private]]\nhost = \"{text}\"\nport = {number}\n\
-             addresses = [\"{text}\"]\nfor = [\"server:{text}\"]\n"
+             addresses = [\"{text}\"]\nfor = [\"server:{text}\", \"proxy\"]\n[[allow]]\nhost = \"{text}\"\nwho.users = [\"{text}\"]\n\
+             scheme = \"http\"\nmethods = [\"{text}\"]\npaths = [\"/{text}\"]\n[[deny]]\nhost = \"*.{text}:1\"\nwho.agents = [\"{text}\"]\n"
         );
         let found = compiled(&[("servers/a.toml", &server), ("egress.toml", &egress)], |_| {});
         prop_assert!(found.is_err());

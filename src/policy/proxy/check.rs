@@ -3,11 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Draft, Parent};
-use crate::{
-    address::{Scheme, Target},
-    policy::Server,
-    table::Fault,
-};
+use crate::{address::Target, policy::Server, table::Fault};
 
 /// A rule that leads to a registered server without saying so: the proxy is no way around approvals.
 pub(in crate::policy) fn around_approvals<'a>(
@@ -52,15 +48,10 @@ pub(in crate::policy) fn parent(
 ) -> Option<Arc<Parent>> {
     let (url, resolves) = written?;
     match Target::from_operator(url) {
-        Ok(target) if target.scheme() == Scheme::Http => {
-            Some(Arc::new(Parent { target, resolves }))
-        }
-        Ok(_) => None,
+        Ok(target) => Some(Arc::new(Parent { target, resolves })),
         Err(error) => {
-            faults.push(Fault::whole(
-                "tollgate.toml",
-                format!("egress.parent.url: {error}"),
-            ));
+            let message = format!("egress.parent.url: {error}");
+            faults.push(Fault::whole("tollgate.toml", message));
             None
         }
     }
