@@ -3,43 +3,22 @@
 //! Never: authenticates, opens a socket, or lets a reply go whose record is not kept.
 //! Fails as: [`crate::refusal::Refusal`], answered in the caller's own era.
 
-mod arguments;
-mod asked;
-mod asker;
-mod builtin;
-mod call;
-mod context;
-mod courier;
-mod discover;
-mod entry;
-mod event_id;
-mod farewell;
-mod finding;
-mod forward;
-mod lanes;
-mod legacy;
-mod list;
-mod listening;
-mod mirrored;
-mod own;
-mod pass;
-mod pinning;
-mod prompts;
-mod questions;
-mod relay;
-mod reply;
-mod results;
-mod resume;
-mod review;
-mod rounds;
-mod seats;
+// What is asked: as it was understood, with its record.
+mod request;
+// Sessions of the older protocol.
 mod session;
-mod sheets;
+// How much may be under way at once.
+mod limits;
+// One `tools/call`, from top to bottom, and other requests that go on as they are.
+mod call;
+// What a server shows: lists, prompts, instructions, held against its pins.
+mod discovery;
+// Tollgate's own tools.
+mod builtin;
+// What of an answer reaches the caller.
+mod reply;
+// What leaves event by event.
 mod streams;
-mod subscription;
-mod tell;
-mod unfit;
-mod whole;
 
 use std::sync::Arc;
 
@@ -48,12 +27,21 @@ use http::{Method, Response, request::Parts};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-pub use reply::ReplyBody;
-use {
-    asked::Asked, entry::Entry, farewell::Farewells, finding::Finding, lanes::Lanes, reply::Proof,
-    seats::Seats, session::Sessions, streams::Streams,
+pub use self::reply::ReplyBody;
+use self::{
+    call::pass,
+    discovery::{discover, list},
+    limits::{lanes::Lanes, seats::Seats},
+    reply::finding::{self, Finding},
+    request::{asked::Asked, entry::Entry},
+    session::{
+        farewell::{self, Farewells},
+        lifecycle, questions,
+        table::Sessions,
+        tell,
+    },
+    streams::{Streams, resume, subscription},
 };
-
 use crate::{
     audit::{Journal, Kind, Phase, Record},
     budget::Budget,
@@ -189,7 +177,7 @@ impl Gateway {
         match ask.head.method {
             Method::POST => self.post(&ask, &permit, entry).await,
             Method::GET => Box::pin(resume::get(self, &ask, &permit, entry)).await,
-            Method::DELETE => Box::pin(legacy::end(self, &ask, &permit, entry)).await,
+            Method::DELETE => Box::pin(lifecycle::end(self, &ask, &permit, entry)).await,
             _ => {
                 let refusal = Refusal::new(
                     Code::MethodNotAllowed,
@@ -209,7 +197,7 @@ impl Gateway {
             Ok(found) => found.reply(self, &asked, permit, entry).await,
             Err(refusal) => {
                 if let Some(session) = &asked.session {
-                    legacy::lose(self, session, refusal.code);
+                    lifecycle::lose(self, session, refusal.code);
                 }
                 finding::refused(entry, &asked, refusal).await
             }
@@ -250,12 +238,12 @@ impl Gateway {
             Some(M::PromptsList) => list::list(self, asked, permit, entry, List::Prompts).await,
             Some(M::TemplatesList) => list::list(self, asked, permit, entry, List::Templates).await,
             Some(M::Discover) => discover::discover(self, asked, permit, entry).await,
-            Some(M::Initialize) => legacy::initialize(self, ask, asked, permit, entry).await,
+            Some(M::Initialize) => lifecycle::initialize(self, ask, asked, permit, entry).await,
             Some(M::Listen) => subscription::listen(self, ask, asked, permit, entry).await,
             Some(M::Ping) => Ok(Finding::Empty),
-            Some(M::Cancelled) => legacy::cancelled(self, asked, permit),
+            Some(M::Cancelled) => lifecycle::cancelled(self, asked, permit),
             Some(M::Initialized | M::Progress | M::RootsChanged) => {
-                legacy::notified(self, asked, permit).await
+                lifecycle::notified(self, asked, permit).await
             }
             Some(_) => pass::pass(self, asked, permit, entry).await,
             // A response, or a notification that means nothing here.

@@ -10,6 +10,7 @@ mod error;
 mod event;
 mod get;
 mod message;
+pub mod own;
 mod resume;
 mod session;
 mod stream;

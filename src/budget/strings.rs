@@ -56,6 +56,9 @@ impl Text {
     }
 }
 
+/// The key of what a notice of progress says in words (MCP 2025-06-18, progress).
+const MESSAGE: &[u8] = br#""message""#;
+
 /// No cutting of strings made a text short enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
@@ -85,14 +88,23 @@ pub fn bounded(kind: Text, text: &str, max: usize) -> Result<Option<String>, Too
 /// Bytes of what notices of progress say in words, at most.
 pub fn spoken(notices: &str) -> usize {
     let bytes = notices.as_bytes();
-    // Usually nothing.
-    if memchr::memchr(b'\\', bytes).is_none() && memmem::find(bytes, br#""message""#).is_none() {
-        return 0;
+    // A key may be spelled with escapes, and so may what looks like one be part of a string. Hardly ever is there any.
+    if memchr::memchr(b'\\', bytes).is_some() {
+        let values = values(notices);
+        let spoken = values.filter(|found| found.key == "message" || found.key.contains('\\'));
+        return spoken.map(|found| found.inner.len()).sum();
     }
-    values(notices)
-        .filter(|found| found.key == "message" || found.key.contains('\\'))
-        .map(|found| found.inner.len())
+    let keys = memmem::find_iter(bytes, MESSAGE);
+    keys.map(|at| plain_value(&notices[at + MESSAGE.len()..]))
         .sum()
+}
+
+/// The length of the string that is the value of the key before `rest`, which holds no escape.
+fn plain_value(rest: &str) -> usize {
+    let space = [' ', '\t', '\n', '\r'];
+    let value = rest.trim_start_matches(space).strip_prefix(':');
+    let inner = value.and_then(|value| value.trim_start_matches(space).strip_prefix('"'));
+    inner.and_then(|inner| inner.find('"')).unwrap_or_default()
 }
 
 /// A notice of progress that says nothing in words.
@@ -323,6 +335,13 @@ mod tests {
     fn what_progress_says_counts_and_goes() {
         for (notice, bytes, told) in [
             (r#"{"params":{"progress":1,"total":2}}"#, 0, None),
+            (r#"{"params":{"progressToken":"message","a":7}}"#, 0, None),
+            (r#"{"params":{"message":null}}"#, 0, None),
+            (
+                "{\"params\":{\"message\" :\t\"four\"}}",
+                4,
+                Some("{\"params\":{\"message\" :\t\"\"}}"),
+            ),
             (
                 r#"{"params":{"message":"four","progressToken":"t\u0041"}}"#,
                 4,

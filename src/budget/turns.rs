@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    hash::{BuildHasher, RandomState},
+    hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -23,16 +23,37 @@ const GENERATION: usize = 2_048;
 /// The turns of all callers. Bounded: of those that are silent, the oldest are forgotten.
 #[derive(Debug, Default)]
 pub struct Turns {
-    /// Both make a key of 128 bits, which nobody outside can aim at.
-    hashers: [RandomState; 2],
+    /// Makes keys that nobody outside can aim at. Two turns with one key, of so few, are not to be expected, and would only
+    /// share a budget.
+    hasher: RandomState,
     counted: [Mutex<Counted>; PARTS],
 }
 
 #[derive(Debug, Default)]
 struct Counted {
-    young: HashMap<[u64; 2], Spent>,
-    old: HashMap<[u64; 2], Spent>,
+    young: HashMap<u64, Spent, BuildHasherDefault<Same>>,
+    old: HashMap<u64, Spent, BuildHasherDefault<Same>>,
     since: Option<Instant>,
+}
+
+/// Keys are hashes already.
+#[derive(Default)]
+struct Same(u64);
+
+impl Hasher for Same {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes
+            .iter()
+            .fold(self.0, |key, byte| key << 8 | u64::from(*byte));
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +99,7 @@ impl Turns {
         true
     }
 
-    fn key(&self, subject: &Subject) -> [u64; 2] {
+    fn key(&self, subject: &Subject) -> u64 {
         let Subject {
             tenant,
             agent,
@@ -88,11 +109,12 @@ impl Turns {
             ..
         } = subject;
         let named = (tenant, agent, user, conversation, turn);
-        [0, 1].map(|half: usize| self.hashers[half].hash_one(named))
+        self.hasher.hash_one(named)
     }
 
-    fn lock(&self, [one, _]: [u64; 2]) -> MutexGuard<'_, Counted> {
-        let part = &self.counted[one as usize % PARTS];
+    fn lock(&self, key: u64) -> MutexGuard<'_, Counted> {
+        // The map goes by the lowest and the highest bits.
+        let part = &self.counted[(key >> 32) as usize % PARTS];
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Block, Error, Item, ItemKind, Ledger, Pinned, Shown, View,
-    known::{Known, Verdict},
+    known::{Known, judged::Verdict},
 };
 use crate::mcp::{
     Era,

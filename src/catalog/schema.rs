@@ -3,12 +3,17 @@
 //! A schema is compiled at the first call that needs it, from the document alone: nothing is ever fetched. Compiling may
 //! take long even where the text is short, so it happens off the runtime. A schema that cannot be used has its tool's calls
 //! refused; other tools run.
+//!
+//! Integers are compared as they are written, as far as 64 bits go; numbers with a fraction or an exponent as the nearest
+//! double (IEEE 754), which is what most peers read them as.
 
 mod aside;
 mod compiled;
 mod explain;
 mod metered;
+mod pattern;
 mod shape;
+mod sizes;
 
 use std::{
     ops::Range,

@@ -5,8 +5,8 @@ use std::{collections::HashMap, sync::Arc};
 use tokio::time::Instant;
 
 use super::{
-    Found, Item, ItemKind, MAX_TOOLS, MAX_VIEWS, PinnedTool, Reason, Shown, View, known::Verdict,
-    tool::Tool,
+    Found, Item, ItemKind, MAX_TOOLS, MAX_VIEWS, PinnedTool, Reason, Shown, View,
+    known::judged::Verdict, tool::Tool,
 };
 use crate::mcp::Era;
 

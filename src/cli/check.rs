@@ -1,8 +1,6 @@
 //! `tollgate check`: every fault of a policy folder, or what it amounts to.
 
-mod proxy;
 mod report;
-mod warnings;
 
 use std::{path::PathBuf, process::ExitCode};
 

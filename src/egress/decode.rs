@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::MultiGzDecoder;
-use http::{HeaderMap, header::CONTENT_ENCODING};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// The largest zstd window, 8 MiB (RFC 9659).
@@ -30,16 +29,16 @@ pub(super) enum DecodeError {
 }
 
 impl Decoder {
-    /// The decoder that `headers` ask for, if any; at most `cap` bytes will come out of it.
+    /// The decoder that the values of `Content-Encoding` ask for, if any; at most `cap` bytes will come out of it.
     /// Unknown and stacked codings are given back as an error, cut at 64 bytes.
-    pub(super) fn of(headers: &HeaderMap, cap: usize) -> Result<Option<Self>, String> {
-        let mut values = headers.get_all(CONTENT_ENCODING).iter();
+    pub(super) fn of<'a>(
+        mut values: impl Iterator<Item = &'a [u8]>,
+        cap: usize,
+    ) -> Result<Option<Self>, String> {
         let Some(first) = values.next() else {
             return Ok(None);
         };
-        let text = String::from_utf8_lossy(first.as_bytes())
-            .trim()
-            .to_ascii_lowercase();
+        let text = String::from_utf8_lossy(first).trim().to_ascii_lowercase();
         if values.next().is_some() {
             return Err(format!("{}, …", text.chars().take(64).collect::<String>()));
         }

@@ -9,7 +9,7 @@ use std::{
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use futures_util::FutureExt as _;
-use http::{HeaderMap, Method, StatusCode};
+use http::{Method, StatusCode};
 use tokio::{
     io::{AsyncRead as _, AsyncWrite as _, ReadBuf},
     task::coop::unconstrained,
@@ -19,7 +19,7 @@ use tokio_util::io::poll_read_buf;
 
 use super::{
     Io,
-    http1::{Fault, Framing, Heads},
+    http1::{Fault, Fields, Framing, Heads},
 };
 use crate::deadline::Alarm;
 
@@ -137,7 +137,7 @@ impl Live {
         mut self: Box<Self>,
         mut wire: Wire,
         until: Instant,
-    ) -> Result<(Box<Self>, StatusCode, HeaderMap), Broken> {
+    ) -> Result<(Box<Self>, StatusCode, Fields), Broken> {
         if let Some(source) = self.spoiled() {
             return Err(Broken::NotSent(NotSent { wire, source }));
         }
@@ -208,7 +208,7 @@ impl Live {
         wire: &mut Wire,
         heads: &mut Heads,
         context: &mut Context<'_>,
-    ) -> Poll<Result<(StatusCode, HeaderMap), Fault>> {
+    ) -> Poll<Result<(StatusCode, Fields), Fault>> {
         let mut written = self.poll_write(wire, context);
         loop {
             let came = self.read(LEAST, self.room, context);

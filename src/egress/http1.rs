@@ -1,11 +1,13 @@
 //! HTTP/1.1 towards servers (RFC 9112), read strictly: lines end in CRLF, and where a message ends is never in doubt.
 
 mod chunked;
+mod fields;
 mod framing;
 mod response;
 
 use std::io;
 
+pub use fields::Fields;
 pub(super) use framing::Framing;
 pub(super) use response::Heads;
 

@@ -8,12 +8,12 @@ use std::{
 };
 
 use http::{
-    HeaderMap,
+    HeaderName,
     header::{CONTENT_LENGTH, TRANSFER_ENCODING},
 };
 use tokio::time::Instant;
 
-use super::exchange::Live;
+use super::{Fields, exchange::Live};
 use crate::{
     address::{Host, JudgedAddr, Scheme},
     policy::Permit,
@@ -29,6 +29,7 @@ const MAX_IDLE: usize = 1024;
 const IDLE: Duration = Duration::from_secs(4);
 /// The longest that a peer's `Keep-Alive` may extend that to.
 const MAX_KEEP: Duration = Duration::from_secs(60);
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 /// How often parking a connection looks for expired ones.
 const SWEEP: Duration = Duration::from_secs(1);
 
@@ -168,13 +169,13 @@ impl Parked {
 
 /// How long the connection of this response may be idle: a second less than its peer's `Keep-Alive: timeout=N`, and not
 /// at all after a response whose end two readers could see in different places (RFC 9112, section 6.3).
-pub(super) fn keep_for(headers: &HeaderMap) -> Duration {
-    if headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH) {
+pub(super) fn keep_for(headers: &Fields) -> Duration {
+    if headers.contains(&TRANSFER_ENCODING) && headers.contains(&CONTENT_LENGTH) {
         return Duration::ZERO;
     }
     let announced = headers
-        .get("keep-alive")
-        .and_then(|value| value.to_str().ok())
+        .get(&KEEP_ALIVE)
+        .and_then(|value| std::str::from_utf8(value).ok())
         .and_then(|value| {
             value
                 .split(',')

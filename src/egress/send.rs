@@ -6,11 +6,11 @@ mod request;
 use std::{net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, StatusCode};
+use http::{Request, StatusCode};
 use tokio::time::timeout_at;
 
 use self::call::Call;
-use super::{Body, Egress, Error, Failed, locate};
+use super::{Body, Egress, Error, Failed, Fields, locate};
 use crate::{
     address::Judged,
     audit::{Intent, Recorded},
@@ -60,7 +60,7 @@ pub struct Inbound {
     /// The status; never 1xx, and of 3xx only 304.
     pub status: StatusCode,
     /// The header fields; those about a coding that was undone are gone.
-    pub headers: HeaderMap,
+    pub headers: Fields,
     /// Where it came from.
     pub destination: Destination,
     /// The rest.

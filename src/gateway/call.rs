@@ -1,15 +1,20 @@
-//! One `tools/call`, from top to bottom: the order is the product.
+//! One `tools/call`, from top to bottom: the order is the product. Below it what is asked of its arguments, rounds of
+//! questions, and the requests beside calls that go on as they are.
+
+mod arguments;
+mod mirrored;
+pub(super) mod pass;
+pub(super) mod rounds;
 
 use std::{borrow::Cow, pin::pin, sync::Arc};
 
-use super::{
-    Ask, Asked, Entry, Finding, Gateway, arguments, asker::malformed, builtin, mirrored, pinning,
-    rounds,
-};
 use crate::{
     approval,
     catalog::{Found, PinnedTool},
     deadline::Deadline,
+    gateway::{
+        Ask, Asked, Entry, Finding, Gateway, builtin, discovery::pinning, request::asker::malformed,
+    },
     mcp::items::List,
     policy::Permit,
     refusal::{Code, Refusal},

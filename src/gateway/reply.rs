@@ -1,4 +1,8 @@
-//! Replies: whole or streamed, and what must be recorded before their last byte.
+//! Replies: what was found and what of it reaches the caller, whole or streamed, and what must be recorded before the
+//! last byte.
+
+pub(super) mod finding;
+pub(super) mod results;
 
 use std::{
     convert::Infallible,
@@ -47,12 +51,12 @@ impl ReplyBody {
         Self::pieces(vec![bytes])
     }
 
-    pub(super) fn pieces(mut pieces: Vec<Bytes>) -> Self {
+    fn pieces(mut pieces: Vec<Bytes>) -> Self {
         pieces.retain(|piece| !piece.is_empty());
         Self(Inner::Whole(pieces.into_iter()))
     }
 
-    pub(super) fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+    fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self(Inner::Stream(Box::pin(stream)))
     }
 }
@@ -91,7 +95,7 @@ impl Body for ReplyBody {
 }
 
 /// A JSON answer that ends a request whose record is kept.
-pub(super) fn json(status: StatusCode, pieces: Vec<Bytes>, _proof: Proof) -> Response<ReplyBody> {
+fn json(status: StatusCode, pieces: Vec<Bytes>, _proof: Proof) -> Response<ReplyBody> {
     let body = if pieces.iter().map(Bytes::len).sum::<usize>() <= SHORT {
         ReplyBody::whole(pieces.concat().into())
     } else {

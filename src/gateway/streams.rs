@@ -1,4 +1,13 @@
-//! The listening streams of both eras: how many may be open, and what ends one from Tollgate's side.
+//! Streams of events to clients: that of a call's answer, those of what servers say unasked, and coming back to either.
+//!
+//! Here is how many of the listening streams of both eras may be open, and what ends one from Tollgate's side.
+
+pub(super) mod courier;
+mod event_id;
+mod listening;
+pub(super) mod relay;
+pub(super) mod resume;
+pub(super) mod subscription;
 
 use std::time::SystemTime;
 
@@ -7,8 +16,8 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::seats::{Seat, Seats};
 use crate::{
+    gateway::limits::seats::{Seat, Seats},
     identity::Caller,
     policy::Permit,
     refusal::{Code, Refusal},
@@ -54,12 +63,7 @@ impl Streams {
     }
 
     /// Takes a place for a stream of `caller`'s; `now` is the wall time, by which credentials expire.
-    pub(super) fn open(
-        &self,
-        caller: &Caller,
-        permit: &Permit,
-        now: SystemTime,
-    ) -> Result<Place, Refusal> {
+    fn open(&self, caller: &Caller, permit: &Permit, now: SystemTime) -> Result<Place, Refusal> {
         let left = caller
             .expires()
             .map(|end| end.duration_since(now).unwrap_or_default());
@@ -79,7 +83,7 @@ impl Streams {
 }
 
 /// A stream's place among those that are open.
-pub(super) struct Place {
+struct Place {
     _seat: Seat,
     generation: u64,
     holds: watch::Receiver<Holds>,
@@ -89,7 +93,7 @@ pub(super) struct Place {
 impl Place {
     /// Returns when the process drains, another policy holds, or the caller's evidence expires: whoever wants to listen
     /// on asks again, and is judged again.
-    pub(super) async fn ended(&mut self) {
+    async fn ended(&mut self) {
         let own = self.generation;
         let over = self
             .holds

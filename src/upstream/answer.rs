@@ -1,9 +1,12 @@
 //! What an HTTP response of a tool server means.
 
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{StatusCode, header};
 
 use super::{Error, Message, Messages, resume::Way};
-use crate::{egress::Inbound, policy::Permit};
+use crate::{
+    egress::{Fields, Inbound},
+    policy::Permit,
+};
 
 /// An answer: there already, or still coming.
 pub enum Answer {
@@ -86,10 +89,11 @@ pub(super) fn status_error(permit: &Permit, status: StatusCode) -> Error {
     }
 }
 
-pub(super) fn content_type_error(permit: &Permit, headers: &HeaderMap) -> Error {
+pub(super) fn content_type_error(permit: &Permit, headers: &Fields) -> Error {
     let found = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
+        .get(&header::CONTENT_TYPE)
+        .and_then(|value| std::str::from_utf8(value).ok())
+        .filter(|value| value.is_ascii());
     Error::ContentType {
         server: permit.server().name.clone(),
         found: found
@@ -108,9 +112,8 @@ pub(super) enum Type {
 }
 
 impl Type {
-    pub(super) fn of(headers: &HeaderMap) -> Self {
-        let value = headers.get(header::CONTENT_TYPE);
-        let value = value.map_or(&b""[..], HeaderValue::as_bytes);
+    pub(super) fn of(headers: &Fields) -> Self {
+        let value = headers.get(&header::CONTENT_TYPE).unwrap_or_default();
         let parameters = value.iter().position(|byte| *byte == b';');
         let essence = value[..parameters.unwrap_or(value.len())].trim_ascii();
         if essence.eq_ignore_ascii_case(b"application/json") {

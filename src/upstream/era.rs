@@ -3,14 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use dashmap::DashMap;
-use http::HeaderMap;
 use tokio::time::Instant;
 
-use super::{Error, Request, Upstream, Wire};
+use super::{Error, Request, Upstream, Wire, own};
 use crate::{
     deadline::Deadline,
     egress::Effect,
-    mcp::{Revision, headers},
+    mcp::{Method, Revision},
     policy::{Endpoint, Era, Permit, Server},
 };
 
@@ -90,8 +89,8 @@ impl Upstream {
         let id = self.next_id();
         let request = Request {
             permit,
-            wire: Wire::Modern(discover_headers()),
-            body: discover_body(id).into(),
+            wire: Wire::Modern(own::headers(Method::Discover)),
+            body: own::discover_body(id, "{}"),
             id,
             effect: &Effect::Read,
             deadline,
@@ -138,46 +137,9 @@ fn lists_modern(result: &str) -> bool {
     }
 }
 
-fn discover_headers() -> HeaderMap {
-    let mut map = HeaderMap::with_capacity(super::HEADERS);
-    map.insert(
-        headers::PROTOCOL_VERSION,
-        http::HeaderValue::from_static(Revision::MODERN.as_str()),
-    );
-    map.insert(
-        headers::METHOD,
-        http::HeaderValue::from_static("server/discover"),
-    );
-    map
-}
-
-fn discover_body(id: u64) -> String {
-    format!(
-        concat!(
-            r#"{{"jsonrpc":"2.0","id":{},"method":"server/discover","params":{{"_meta":{{"#,
-            r#""io.modelcontextprotocol/protocolVersion":"{}","#,
-            r#""io.modelcontextprotocol/clientInfo":{{"name":"tollgate","version":"{}"}},"#,
-            r#""io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
-        ),
-        id,
-        Revision::MODERN.as_str(),
-        env!("CARGO_PKG_VERSION"),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_probe_is_json() {
-        let body: serde_json::Value = serde_json::from_str(&discover_body(7)).expect("valid JSON");
-        assert_eq!(body["id"], 7);
-        assert_eq!(
-            body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"],
-            "2026-07-28"
-        );
-    }
 
     #[test]
     fn discovery_results_tell_the_era() {

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use super::{Error, Message, Upstream, answer};
 use crate::{
     deadline::Deadline,
-    egress::Effect,
+    egress::{Effect, Fields},
     mcp::{Revision, headers},
     policy::{Era, Permit},
 };
@@ -185,24 +185,21 @@ impl Upstream {
     }
 }
 
-fn session_id(permit: &Permit, headers: &HeaderMap) -> Result<Option<HeaderValue>, Error> {
-    let Some(id) = headers.get(headers::SESSION_ID) else {
+fn session_id(permit: &Permit, fields: &Fields) -> Result<Option<HeaderValue>, Error> {
+    let Some(id) = fields.get(&headers::SESSION_ID) else {
         return Ok(None);
     };
-    let bytes = id.as_bytes();
     // MCP 2025-11-25, session management: visible ASCII only.
-    if bytes.is_empty()
-        || bytes.len() > ID_BYTES
-        || !bytes.iter().all(|byte| (0x21..=0x7e).contains(byte))
-    {
+    let is_usable = !id.is_empty() && id.len() <= ID_BYTES && id.iter().all(u8::is_ascii_graphic);
+    let value = HeaderValue::from_bytes(id).ok().filter(|_| is_usable);
+    let Some(mut value) = value else {
         return Err(Error::Malformed {
             server: permit.server().name.clone(),
             reason: "a session id that is not visible ASCII".to_owned(),
         });
-    }
-    let mut id = id.clone();
-    id.set_sensitive(true);
-    Ok(Some(id))
+    };
+    value.set_sensitive(true);
+    Ok(Some(value))
 }
 
 /// The revision of a session that this answer to `initialize` opens.

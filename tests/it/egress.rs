@@ -6,6 +6,7 @@ mod dns;
 mod hang;
 mod head;
 mod pool;
+mod request;
 mod tls;
 
 use std::sync::Arc;
@@ -60,10 +61,14 @@ fn permit() -> Permit {
 }
 
 pub(crate) async fn send(egress: &Egress, permit: &Permit) -> Result<Inbound, Failed> {
+    post(egress, permit, Bytes::from_static(b"{}")).await
+}
+
+async fn post(egress: &Egress, permit: &Permit, body: Bytes) -> Result<Inbound, Failed> {
     let request = Request::builder()
         .method(Method::POST)
         .header("content-type", "application/json")
-        .body(Bytes::from_static(b"{}"))
+        .body(body)
         .unwrap();
     let deadline = Deadline::after(permit.server().limits.call);
     egress

@@ -129,6 +129,16 @@ impl Drop for Upstream {
 impl Connection {
     /// Reads one request; `None` once the client has closed.
     pub(crate) async fn request(&mut self) -> Option<String> {
+        let (mut text, length) = self.head().await?;
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).await.ok()?;
+        text.push_str(std::str::from_utf8(&body).unwrap());
+        self.log.lock().unwrap().requests.push(text.clone());
+        Some(text)
+    }
+
+    /// Reads the head of one request, and how long its body is.
+    pub(crate) async fn head(&mut self) -> Option<(String, usize)> {
         let mut text = String::new();
         let mut length = 0;
         loop {
@@ -141,14 +151,9 @@ impl Connection {
             }
             text.push_str(&line);
             if line == "\r\n" {
-                break;
+                return Some((text, length));
             }
         }
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body).await.ok()?;
-        text.push_str(std::str::from_utf8(&body).unwrap());
-        self.log.lock().unwrap().requests.push(text.clone());
-        Some(text)
     }
 
     /// Says `bytes`; a client that has gone is no fault.

@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::{
     MAX_BYTES, Unusable,
     explain::{self, shown},
-    metered::{self, Allowance, Metered, Stopped},
+    metered::{self, Allowance, Metered, Prices, Stopped},
     shape::{self, Shape},
+    sizes::longest_path,
 };
 
 /// Steps that a check may take on the runtime.
@@ -24,12 +25,12 @@ const TELLING: u32 = 200_000;
 const MUCH_TELLING: u32 = 1_000_000;
 /// How often an engine may go back in one string.
 const BACKTRACKS: usize = 10_000;
-/// What one string may cost where patterns need such an engine, in steps.
-const BACKTRACKING_STEPS: u32 = 1000;
 /// What a subschema takes once it is compiled, in bytes and roughly.
 const SUBSCHEMA_BYTES: usize = 1024;
 /// The same for a pattern.
 const PATTERN_WEIGHT: usize = 8 * 1024;
+/// What a state of a pattern takes beside, in bytes and roughly: little for a letter, much for a class of Unicode.
+const STATE_BYTES: usize = 512;
 /// Memory for the compiled patterns of one schema, in bytes.
 const PATTERN_BYTES: usize = 16 << 20;
 /// Memory for one compiled pattern, in bytes.
@@ -63,7 +64,8 @@ pub(super) enum Verdict {
 pub(super) struct Compiled {
     text: Box<str>,
     validator: Validator<Metered>,
-    backtracks: bool,
+    prices: Prices,
+    repeated: usize,
     weight: u32,
 }
 
@@ -82,9 +84,15 @@ impl Compiled {
         let Shape {
             subschemas,
             patterns,
-            backtracks,
+            states,
+            prices,
+            copies,
+            repeated,
         } = shape::examine(&schema)?;
-        let weight = 2 * text.len() + SUBSCHEMA_BYTES * subschemas + PATTERN_WEIGHT * patterns;
+        let states = usize::try_from(states).unwrap_or(usize::MAX);
+        let patterns_weight =
+            PATTERN_WEIGHT * patterns + STATE_BYTES.saturating_mul(states).min(PATTERN_BYTES);
+        let weight = 2 * text.len() + copies + SUBSCHEMA_BYTES * subschemas + patterns_weight;
         let pattern_bytes = (PATTERN_BYTES / patterns.max(1)).min(MAX_PATTERN_BYTES);
         let options = jsonschema::options_for::<Metered>()
             .with_draft(dialect)
@@ -105,7 +113,8 @@ impl Compiled {
         Ok(Self {
             text: text.into(),
             validator,
-            backtracks,
+            prices,
+            repeated,
             weight: u32::try_from(weight).unwrap_or(u32::MAX),
         })
     }
@@ -126,8 +135,9 @@ impl Compiled {
                 Effort::Little => LITTLE,
                 Effort::Much => MUCH,
             },
-            backtracking: self.backtracks.then_some(BACKTRACKING_STEPS),
+            prices: self.prices,
             bytes: arguments.len(),
+            repeated: 0,
         };
         match metered::run(&values, allowance, |look| self.validator.is_valid(look)) {
             Ok(true) => Verdict::Fits,
@@ -141,9 +151,18 @@ impl Compiled {
         let bytes = u32::try_from(allowance.bytes).unwrap_or(u32::MAX);
         let telling = TELLING.saturating_add(bytes).min(MUCH_TELLING);
         allowance.steps = allowance.steps.min(telling);
-        let explained = metered::run(values, allowance, |look| {
+        allowance.repeated = self.repeated + longest_path(values);
+        let all = metered::run(values, allowance, |look| {
             let errors: Vec<ValidationError<'_>> = self.validator.iter_errors(look).collect();
             explain::text(&errors, values, &self.schema())
+        });
+        // Where all that is wrong is too much, one of it is better than nothing.
+        let explained = all.or_else(|stopped| match effort {
+            Effort::Little => Err(stopped),
+            Effort::Much => metered::run(values, allowance, |look| {
+                let first = self.validator.validate(look).err();
+                explain::text(first.as_slice(), values, &self.schema())
+            }),
         });
         match (explained, effort) {
             (Ok(why), _) => Verdict::Unfit(why),

@@ -5,23 +5,30 @@
 //! each level of a tree. The validator cannot be told to stop, so what it looks at stops it: the look that is one too many
 //! unwinds, as far as [`run`]. No lock is held and nothing half done is kept while it looks.
 
+mod containers;
+mod unique;
+
 use std::{
     borrow::Cow,
     cell::Cell,
-    ops::ControlFlow,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
 };
 
 use jsonschema::{
     JsonType,
-    json::{Array, Json, Node, NodeIdentity, Object, cmp, unique},
+    json::{Json, Node, NodeIdentity, cmp},
 };
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
+
+use super::pattern::Cost;
+use containers::{Elements, Members};
 
 /// The stack that one validation may take, in bytes; threads have at least 2 MiB.
 const STACK: usize = 768 * 1024;
 /// A string is looked at in pieces of so many bytes, of which each takes a step.
 const PIECE: usize = 64;
+/// What a number takes that is divided exactly, whatever its exponent.
+const DIVIDED: usize = 50;
 /// What is copied takes a step for so many bytes.
 const COPIED: usize = 8;
 /// Strings up to this long are given to errors as they are.
@@ -41,22 +48,36 @@ pub(super) enum Stopped {
     Panic,
 }
 
+/// What looks take beside a step, since a schema does more with what it finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Prices {
+    /// A string, for the pattern that it may be matched against.
+    pub(super) strings: Cost,
+    /// The name of a member, for all patterns that it may be matched against.
+    pub(super) names: Cost,
+    /// A number: whether it may be divided by one with a fraction or an exponent.
+    pub(super) divided: bool,
+}
+
 /// What a validation may do at most.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
     /// Looks at values.
     pub(super) steps: u32,
-    /// What each look at a string takes beside, where patterns are matched by an engine that goes back.
-    pub(super) backtracking: Option<u32>,
+    /// What single looks take.
+    pub(super) prices: Prices,
     /// The size of the values, in bytes.
     pub(super) bytes: usize,
+    /// What each error copies beside the value that it is about, in bytes.
+    pub(super) repeated: usize,
 }
 
 /// What a validation may still do.
 #[derive(Debug)]
 struct Meter {
     left: Cell<u32>,
-    string: usize,
+    prices: Prices,
+    repeated: usize,
     floor: usize,
     /// An engine that gave up a match finds the string in the whole again; its address, and what it takes to give it out.
     whole: Option<(usize, usize)>,
@@ -69,13 +90,17 @@ pub(super) fn run<T>(
     work: impl FnOnce(Look<'_>) -> T,
 ) -> Result<T, Stopped> {
     let address = std::ptr::from_ref(values).addr();
+    let backtracks = allowance
+        .prices
+        .strings
+        .or(allowance.prices.names)
+        .backtracks;
     let meter = Meter {
         left: Cell::new(allowance.steps),
-        string: allowance.backtracking.unwrap_or(0) as usize,
+        prices: allowance.prices,
+        repeated: allowance.repeated / COPIED,
         floor: stack_address().saturating_sub(STACK),
-        whole: allowance
-            .backtracking
-            .map(|_| (address, allowance.bytes / COPIED)),
+        whole: backtracks.then_some((address, allowance.bytes / COPIED)),
     };
     let look = Look {
         value: values,
@@ -130,9 +155,35 @@ impl<'a> Look<'a> {
         }
     }
 
-    fn spend_string(self, bytes: usize) {
+    /// A look at a string that is matched at this cost, where it is.
+    fn spend_string(self, bytes: usize, cost: impl FnOnce(&Prices) -> Cost) {
         if let Some(meter) = self.meter {
-            meter.spend(bytes / PIECE + 1 + meter.string);
+            meter.spend(bytes / PIECE + 1 + cost(&meter.prices).steps(bytes));
+        }
+    }
+
+    /// Whether values are equal as JSON Schema has it: each that is compared takes a look.
+    fn equals(self, expected: &Value) -> bool {
+        match (self.value, expected) {
+            (Value::Array(here), Value::Array(there)) => {
+                self.spend(1);
+                let mut pairs = here.iter().zip(there);
+                here.len() == there.len() && pairs.all(|(here, there)| self.at(here).equals(there))
+            }
+            (Value::Object(here), Value::Object(there)) => {
+                self.spend(1);
+                here.len() == there.len()
+                    && here.iter().all(|(name, here)| {
+                        self.spend(name.len() / PIECE);
+                        there
+                            .get(name)
+                            .is_some_and(|there| self.at(here).equals(there))
+                    })
+            }
+            (value, _) => {
+                self.spend(1 + value.as_str().map_or(0, str::len) / PIECE);
+                cmp::equal(value, expected)
+            }
         }
     }
 }
@@ -184,12 +235,13 @@ impl<'a> Node<'a, Metered> for Look<'a> {
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
         let text = self.value.as_str();
-        self.spend_string(text.map_or(0, str::len));
+        self.spend_string(text.map_or(0, str::len), |prices| prices.strings);
         text.map(Cow::Borrowed)
     }
 
     fn as_number(&self) -> Option<&'a Number> {
-        self.spend(1);
+        let divided = self.meter.is_some_and(|meter| meter.prices.divided);
+        self.spend(if divided { DIVIDED } else { 1 });
         self.value.as_number()
     }
 
@@ -215,14 +267,20 @@ impl<'a> Node<'a, Metered> for Look<'a> {
         }
     }
 
+    /// Without what patterns would take: nothing is matched.
+    fn string_length(&self) -> Option<u64> {
+        let text = self.value.as_str();
+        self.spend(1 + text.map_or(0, str::len) / PIECE);
+        text.map(|text| text.chars().count() as u64)
+    }
+
     fn equals_value(&self, expected: &Value) -> bool {
-        self.spend(1);
-        cmp::equal(self.value, expected)
+        self.equals(expected)
     }
 
     /// For errors, which are many and copy it: containers and long strings are left out.
     fn to_value(&self) -> Cow<'a, Value> {
-        self.spend(1);
+        self.spend(1 + self.meter.map_or(0, |meter| meter.repeated));
         let whole = self.meter.and_then(|meter| meter.whole);
         if let Some((address, steps)) = whole
             && address == std::ptr::from_ref(self.value).addr()
@@ -240,111 +298,5 @@ impl<'a> Node<'a, Metered> for Look<'a> {
     fn identity(&self) -> Option<NodeIdentity> {
         self.spend(1);
         Some(NodeIdentity::new(std::ptr::from_ref(self.value).addr()))
-    }
-}
-
-/// The members of an object.
-#[derive(Debug)]
-pub(super) struct Members<'a> {
-    members: &'a Map<String, Value>,
-    look: Look<'a>,
-}
-
-impl<'a> Object<'a, Metered> for Members<'a> {
-    type Node = Look<'a>;
-    type MemberName = &'a str;
-    type MembersIter = MembersIter<'a>;
-
-    fn len(&self) -> usize {
-        self.members.len()
-    }
-
-    fn get(&self, key: &String) -> Option<Look<'a>> {
-        self.look.spend(1);
-        self.members.get(key).map(|value| self.look.at(value))
-    }
-
-    fn members(&self) -> MembersIter<'a> {
-        MembersIter {
-            members: self.members.iter(),
-            look: self.look,
-        }
-    }
-
-    fn try_for_each_name_node<B>(
-        &self,
-        buffer: &mut Value,
-        mut f: impl FnMut(Look<'_>) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
-        for name in self.members.keys() {
-            *buffer = Value::String(name.clone());
-            f(Look {
-                value: buffer,
-                meter: self.look.meter,
-            })?;
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// Goes over the members of an object. Their names are matched against patterns: each is a look at a string.
-#[derive(Debug)]
-pub(super) struct MembersIter<'a> {
-    members: serde_json::map::Iter<'a>,
-    look: Look<'a>,
-}
-
-impl<'a> Iterator for MembersIter<'a> {
-    type Item = (&'a str, Look<'a>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (name, value) = self.members.next()?;
-        self.look.spend_string(name.len());
-        Some((name, self.look.at(value)))
-    }
-}
-
-/// The elements of an array.
-#[derive(Debug)]
-pub(super) struct Elements<'a> {
-    elements: &'a [Value],
-    look: Look<'a>,
-}
-
-impl<'a> Array<'a, Metered> for Elements<'a> {
-    type Node = Look<'a>;
-    type ElementsIter = ElementsIter<'a>;
-
-    fn len(&self) -> usize {
-        self.elements.len()
-    }
-
-    fn elements(&self) -> ElementsIter<'a> {
-        ElementsIter {
-            elements: self.elements.iter(),
-            look: self.look,
-        }
-    }
-
-    fn is_unique(&self) -> bool {
-        self.look.spend(self.elements.len());
-        unique::is_unique(self.elements)
-    }
-}
-
-/// Goes over the elements of an array.
-#[derive(Debug)]
-pub(super) struct ElementsIter<'a> {
-    elements: std::slice::Iter<'a, Value>,
-    look: Look<'a>,
-}
-
-impl<'a> Iterator for ElementsIter<'a> {
-    type Item = Look<'a>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let value = self.elements.next()?;
-        self.look.spend(1);
-        Some(self.look.at(value))
     }
 }

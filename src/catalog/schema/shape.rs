@@ -3,13 +3,17 @@
 //! What a validator looks at is metered. These bounds are for what it does without a look: it goes through subschemas that
 //! apply to the same value, one inside another or by reference, on its stack.
 
+mod references;
+
 use std::collections::{HashMap, HashSet};
 
 use jsonschema::Draft;
 use serde_json::{Map, Value};
 
-use super::Unusable;
+use super::{Unusable, explain::shown, metered::Prices, pattern::Cost, sizes::in_memory};
 
+/// Characters of a dialect that a refusal repeats.
+const SHOWN: usize = 200;
 /// Subschemas of one schema at most.
 const MAX_SUBSCHEMAS: usize = 100_000;
 /// Different references of one schema at most; compiling takes time that grows with their square.
@@ -24,6 +28,11 @@ const MAX_PATTERNS: usize = 1024;
 const MAX_HEIGHT: usize = 256;
 /// Subschemas that apply to the same value, at most, each counted as often as it applies.
 const MAX_UNFOLDED: u64 = 100_000;
+/// Subschemas that are compiled to find out what is unevaluated, at most.
+const MAX_UNEVALUATED: u64 = 100_000;
+/// Memory for what a compiled schema holds of the document a second time, in bytes: annotations, and what `not` excludes,
+/// each time that it is inside of another.
+const MAX_COPIES: usize = 64 << 20;
 
 /// What has to be known of a schema to compile it and to run it.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,8 +41,14 @@ pub(super) struct Shape {
     pub(super) subschemas: usize,
     /// Different patterns that it holds.
     pub(super) patterns: usize,
-    /// Whether one of them may need an engine that backtracks.
-    pub(super) backtracks: bool,
+    /// The states of all of them.
+    pub(super) states: u64,
+    /// What looks at values take.
+    pub(super) prices: Prices,
+    /// What a compiled schema holds of the document a second time, in bytes.
+    pub(super) copies: usize,
+    /// The most that an error repeats of it, in bytes.
+    pub(super) repeated: usize,
 }
 
 /// The dialect that a schema names; 2020-12 where it names none (MCP 2026-07-28, tools).
@@ -41,7 +56,7 @@ pub(super) fn dialect(schema: &Map<String, Value>) -> Result<Draft, Unusable> {
     let Some(named) = schema.get("$schema") else {
         return Ok(Draft::Draft202012);
     };
-    let unknown = || Unusable::Dialect(named.to_string());
+    let unknown = || Unusable::Dialect(shown(&named.to_string(), SHOWN));
     let uri = named.as_str().ok_or_else(unknown)?;
     let uri = uri.strip_suffix('#').unwrap_or(uri);
     let path = uri
@@ -91,16 +106,11 @@ pub(super) fn examine(schema: &Value) -> Result<Shape, Unusable> {
     Ok(Shape {
         subschemas: graph.nodes.len(),
         patterns: graph.patterns.len(),
-        backtracks: graph.patterns.iter().any(|pattern| backtracks(pattern)),
+        states: graph.states,
+        prices: graph.prices,
+        copies: graph.copies,
+        repeated: graph.repeated,
     })
-}
-
-/// Whether a pattern looks around or back, roughly: what a linear engine cannot do.
-fn backtracks(pattern: &str) -> bool {
-    let around = ["(?=", "(?!", "(?<", "\\k"];
-    let mut bytes = pattern.as_bytes().windows(2);
-    around.iter().any(|piece| pattern.contains(piece))
-        || bytes.any(|pair| pair[0] == b'\\' && matches!(pair[1], b'1'..=b'9'))
 }
 
 /// A subschema, and those that apply to the same value.
@@ -109,6 +119,7 @@ struct Node<'s> {
     schema: &'s Value,
     base: &'s Value,
     in_place: Vec<usize>,
+    unevaluated: bool,
     unfolded: Unfolded,
 }
 
@@ -135,7 +146,13 @@ struct Graph<'s> {
     names: HashMap<&'s str, Vec<&'s Value>>,
     named: usize,
     resources: HashMap<&'s str, Vec<&'s Value>>,
-    patterns: HashSet<&'s str>,
+    /// Each with whether names of members are matched against it.
+    patterns: HashSet<(&'s str, bool)>,
+    states: u64,
+    prices: Prices,
+    copies: usize,
+    repeated: usize,
+    unevaluated: u64,
 }
 
 impl<'s> Graph<'s> {
@@ -152,6 +169,7 @@ impl<'s> Graph<'s> {
             schema,
             base,
             in_place: Vec::new(),
+            unevaluated: false,
             unfolded: Unfolded::No,
         });
         Ok(index)
@@ -181,6 +199,7 @@ impl<'s> Graph<'s> {
         keyword: &'s str,
         value: &'s Value,
     ) -> Result<(), Unusable> {
+        self.repeated = self.repeated.max(repeated(keyword, value));
         match (keyword, value) {
             ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(uri)) => {
                 self.different.insert(uri);
@@ -198,11 +217,18 @@ impl<'s> Graph<'s> {
                     return Err(Unusable::Bound("names", MAX_NAMES));
                 }
             }
-            ("pattern", Value::String(pattern)) => self.pattern(pattern)?,
+            ("pattern", Value::String(pattern)) => {
+                self.pattern(pattern, false)?;
+            }
             ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
                 self.add_in_place(from, base, schemas.iter())?;
             }
-            ("not" | "if" | "then" | "else", _) => self.add_in_place(from, base, [value])?,
+            ("not" | "if" | "then" | "else", _) => {
+                if keyword == "not" {
+                    self.copy(value)?;
+                }
+                self.add_in_place(from, base, [value])?;
+            }
             ("dependentSchemas" | "dependencies", Value::Object(schemas)) => {
                 self.add_in_place(from, base, schemas.values())?;
             }
@@ -212,7 +238,7 @@ impl<'s> Graph<'s> {
             ) => {
                 for (name, schema) in schemas {
                     if keyword == "patternProperties" {
-                        self.pattern(name)?;
+                        self.pattern(name, true)?;
                     }
                     self.add(schema, base)?;
                 }
@@ -231,10 +257,24 @@ impl<'s> Graph<'s> {
                 | "unevaluatedItems"
                 | "unevaluatedProperties",
                 _,
-            ) => drop(self.add(value, base)?),
-            _ => {}
+            ) => {
+                self.nodes[from].unevaluated |= keyword.starts_with("unevaluated");
+                self.add(value, base)?;
+            }
+            ("multipleOf", Value::Number(number)) => self.prices.divided |= number.is_f64(),
+            ("const" | "enum" | "required" | "type", _) => {}
+            _ => self.copy(value)?,
         }
         Ok(())
+    }
+
+    /// Notes what the validator keeps a copy of.
+    fn copy(&mut self, value: &Value) -> Result<(), Unusable> {
+        self.copies += in_memory(value);
+        match self.copies {
+            ..=MAX_COPIES => Ok(()),
+            _ => Err(Unusable::Bound("bytes that are kept twice", MAX_COPIES)),
+        }
     }
 
     fn add_in_place(
@@ -250,46 +290,19 @@ impl<'s> Graph<'s> {
         Ok(())
     }
 
-    fn pattern(&mut self, pattern: &'s str) -> Result<(), Unusable> {
-        self.patterns.insert(pattern);
+    fn pattern(&mut self, pattern: &'s str, of_names: bool) -> Result<(), Unusable> {
+        if self.patterns.insert((pattern, of_names)) {
+            let cost = Cost::of(pattern);
+            self.states = self.states.saturating_add(cost.states);
+            match of_names {
+                true => self.prices.names = self.prices.names.and(cost),
+                false => self.prices.strings = self.prices.strings.or(cost),
+            }
+        }
         match self.patterns.len() {
             ..=MAX_PATTERNS => Ok(()),
             _ => Err(Unusable::Bound("patterns", MAX_PATTERNS)),
         }
-    }
-
-    /// Everything that a reference may mean. What it does mean, the validator knows; where that is nothing in the
-    /// document, compiling fails.
-    fn targets(&mut self, base: &'s Value, uri: &'s str) -> Vec<&'s Value> {
-        let (resource, fragment) = uri.split_once('#').unwrap_or((uri, ""));
-        let fragment = percent_decoded(fragment);
-        let bases: Vec<&'s Value> = if resource.is_empty() {
-            let root = self.nodes[0].schema;
-            let other = (!std::ptr::eq(base, root)).then_some(root);
-            std::iter::once(base).chain(other).collect()
-        } else {
-            self.resources(resource)
-        };
-        if fragment.is_empty() || fragment.starts_with('/') {
-            return bases
-                .into_iter()
-                .filter_map(|base| base.pointer(&fragment))
-                .collect();
-        }
-        self.names.get(&*fragment).cloned().unwrap_or_default()
-    }
-
-    /// What a URI without a fragment may name: whatever has a name that ends alike.
-    fn resources(&mut self, uri: &'s str) -> Vec<&'s Value> {
-        let last = uri.rsplit('/').next().unwrap_or(uri);
-        let names = &self.names;
-        let found = self.resources.entry(last).or_insert_with(|| {
-            let named = names.iter().filter(|(name, _)| name.ends_with(last));
-            named
-                .flat_map(|(_, schemas)| schemas.iter().copied())
-                .collect()
-        });
-        found.clone()
     }
 
     /// How many subschemas apply to the value that this one applies to, and how deep they go. A circle is followed once:
@@ -311,6 +324,17 @@ impl<'s> Graph<'s> {
             count += more;
             height = height.max(higher);
         }
+        if self.nodes[index].unevaluated {
+            // Each is gone through once to be compiled and once more, at each level, to find out what it evaluates.
+            count *= 2;
+            self.unevaluated += count * (height as u64 + 1);
+        }
+        if self.unevaluated > MAX_UNEVALUATED {
+            return Err(Unusable::Bound(
+                "subschemas to find what is unevaluated",
+                MAX_UNEVALUATED as usize,
+            ));
+        }
         if count > MAX_UNFOLDED {
             return Err(Unusable::Bound(
                 "checks of one value",
@@ -323,21 +347,11 @@ impl<'s> Graph<'s> {
     }
 }
 
-/// The fragment of a URI without its escapes (RFC 3986, section 2.1).
-fn percent_decoded(fragment: &str) -> String {
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let escaped = (first == b'%')
-            .then(|| after.split_first_chunk::<2>())
-            .flatten();
-        let decoded = escaped.and_then(|(digits, after)| {
-            let digits = std::str::from_utf8(digits).ok()?;
-            Some((u8::from_str_radix(digits, 16).ok()?, after))
-        });
-        let (byte, after) = decoded.unwrap_or((first, after));
-        bytes.push(byte);
-        rest = after;
+/// What an error of a keyword copies, in bytes.
+fn repeated(keyword: &str, value: &Value) -> usize {
+    match (keyword, value) {
+        ("required", Value::Array(names)) => names.iter().map(in_memory).max().unwrap_or(0),
+        ("not" | "const" | "pattern" | "dependentRequired" | "dependencies", _) => in_memory(value),
+        _ => 0,
     }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -2,11 +2,11 @@
 
 use bytes::{Bytes, BytesMut};
 use http::{
-    HeaderMap, Method, StatusCode,
+    Method, StatusCode,
     header::{CONTENT_LENGTH, TRANSFER_ENCODING},
 };
 
-use super::{Fault, chunked::Chunked};
+use super::{Fault, Fields, chunked::Chunked};
 
 /// What ends a body, and how far it was read.
 #[derive(Debug)]
@@ -21,11 +21,7 @@ pub(in crate::egress) enum Framing {
 
 impl Framing {
     /// The end of a response to a request of this method.
-    pub(super) fn of(
-        method: &Method,
-        status: StatusCode,
-        headers: &HeaderMap,
-    ) -> Result<Self, Fault> {
+    pub(super) fn of(method: &Method, status: StatusCode, headers: &Fields) -> Result<Self, Fault> {
         let length = length(headers)?;
         if *method == Method::HEAD
             || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
@@ -33,11 +29,9 @@ impl Framing {
             return Ok(Self::Length(0));
         }
         // The last coding decides; whoever reads on refuses what stands beside it.
-        let coding = headers.get_all(TRANSFER_ENCODING).iter().next_back();
+        let coding = headers.all(&TRANSFER_ENCODING).next_back();
         Ok(match (coding, length) {
-            (Some(coding), _) if ends_chunked(coding.as_bytes()) => {
-                Self::Chunked(Chunked::default())
-            }
+            (Some(coding), _) if ends_chunked(coding) => Self::Chunked(Chunked::default()),
             (Some(_), _) | (None, None) => Self::Close,
             (None, Some(length)) => Self::Length(length),
         })
@@ -81,10 +75,10 @@ fn ends_chunked(codings: &[u8]) -> bool {
 }
 
 /// What `Content-Length` says. A list of the same number is one number (RFC 9110, section 8.6).
-fn length(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
+fn length(headers: &Fields) -> Result<Option<u64>, Fault> {
     let mut length = None;
-    for value in headers.get_all(CONTENT_LENGTH) {
-        for text in value.as_bytes().split(|byte| *byte == b',') {
+    for value in headers.all(&CONTENT_LENGTH) {
+        for text in value.split(|byte| *byte == b',') {
             let number = digits(text.trim_ascii());
             let number = number.ok_or(Fault::Ambiguous("its length is no number"))?;
             if length.replace(number).is_some_and(|other| other != number) {

@@ -3,11 +3,11 @@
 use std::mem::MaybeUninit;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header::CONNECTION};
+use http::{Method, StatusCode, header::CONNECTION};
 use httparse::{ParserConfig, Response, Status};
 use memchr::memchr_iter;
 
-use super::{Fault, Framing, MAX_HEAD};
+use super::{Fault, Fields, Framing, MAX_HEAD};
 
 /// The most header fields.
 const MAX_FIELDS: usize = 100;
@@ -16,7 +16,7 @@ const MAX_FIELDS: usize = 100;
 #[derive(Debug)]
 pub(in crate::egress) struct Head {
     pub(in crate::egress) status: StatusCode,
-    pub(in crate::egress) headers: HeaderMap,
+    pub(in crate::egress) headers: Fields,
     /// Where its body ends.
     pub(in crate::egress) framing: Framing,
     /// Whether the server leaves the connection open behind it.
@@ -75,12 +75,9 @@ impl Head {
         }
         let status = response.code.unwrap_or_default();
         let status = StatusCode::from_u16(status).map_err(|_| httparse::Error::Status)?;
-        let mut headers = HeaderMap::with_capacity(response.headers.len());
+        let mut headers = Fields::with_capacity(bytes.clone(), response.headers.len());
         for field in response.headers.iter() {
-            let name = HeaderName::from_bytes(field.name.as_bytes());
-            let name = name.map_err(|_| httparse::Error::HeaderName)?;
-            let value = HeaderValue::from_maybe_shared(bytes.slice_ref(field.value));
-            headers.append(name, value.map_err(|_| httparse::Error::HeaderValue)?);
+            headers.push(field.name.as_bytes(), field.value);
         }
         let framing = Framing::of(method, status, &headers)?;
         let is_current = response.version == Some(1);
@@ -112,9 +109,9 @@ fn end_of_head(input: &[u8], searched: usize) -> Result<Option<usize>, Fault> {
     Ok(None)
 }
 
-fn says_close(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(CONNECTION).iter();
-    let mut options = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+fn says_close(headers: &Fields) -> bool {
+    let values = headers.all(&CONNECTION);
+    let mut options = values.flat_map(|value| value.split(|byte| *byte == b','));
     options.any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"))
 }
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use http::{
-    HeaderMap, HeaderValue, StatusCode,
+    StatusCode,
     header::{CONTENT_ENCODING, CONTENT_LENGTH, LOCATION, TRANSFER_ENCODING},
 };
 use tokio::time::timeout_at;
@@ -13,7 +13,7 @@ use crate::{
     address::{JudgedAddr, Scheme},
     deadline::Deadline,
     egress::{
-        Body, DialError, Egress, Error,
+        Body, DialError, Egress, Error, Fields,
         body::{Bounds, Home},
         decode::Decoder,
         dial,
@@ -45,7 +45,7 @@ impl Call<'_> {
         &self,
         addresses: &[JudgedAddr],
         mut wire: Wire,
-    ) -> Result<(StatusCode, HeaderMap, Box<Body>), (Error, bool)> {
+    ) -> Result<(StatusCode, Fields, Box<Body>), (Error, bool)> {
         while let Some((key, live)) = self.pooled(addresses) {
             let sent = match self.exchange(key, live, wire).await {
                 Ok(head) => Ok(head),
@@ -119,7 +119,7 @@ impl Call<'_> {
         key: Key,
         live: Box<Live>,
         wire: Wire,
-    ) -> Result<(StatusCode, HeaderMap, Box<Body>), Stopped> {
+    ) -> Result<(StatusCode, Fields, Box<Body>), Stopped> {
         let limit = self.permit.server().limits.first_byte;
         let (live, status, headers) = live
             .exchange(wire, self.deadline.phase(limit))
@@ -145,8 +145,8 @@ impl Call<'_> {
         key: Key,
         live: Box<Live>,
         status: StatusCode,
-        mut headers: HeaderMap,
-    ) -> Result<(StatusCode, HeaderMap, Box<Body>), Error> {
+        mut headers: Fields,
+    ) -> Result<(StatusCode, Fields, Box<Body>), Error> {
         let limits = &self.permit.server().limits;
         if status == StatusCode::SWITCHING_PROTOCOLS {
             return Err(Error::Upgrade { host: self.host() });
@@ -155,7 +155,7 @@ impl Call<'_> {
             return Err(Error::Redirect {
                 host: self.host(),
                 status: status.as_u16(),
-                to: origin(headers.get(LOCATION)),
+                to: origin(headers.get(&LOCATION)),
             });
         }
         let cap = limits.response_bytes;
@@ -170,10 +170,10 @@ impl Call<'_> {
             coding,
         };
         only_chunked(&headers).map_err(coding)?;
-        let decoder = Decoder::of(&headers, cap).map_err(coding)?;
+        let decoder = Decoder::of(headers.all(&CONTENT_ENCODING), cap).map_err(coding)?;
         if decoder.is_some() {
-            headers.remove(CONTENT_ENCODING);
-            headers.remove(CONTENT_LENGTH);
+            headers.remove(&CONTENT_ENCODING);
+            headers.remove(&CONTENT_LENGTH);
         }
         let home = Home {
             key,
@@ -233,15 +233,12 @@ impl Call<'_> {
 }
 
 /// A transfer coding beside `chunked` would reach us undone (RFC 9112, section 6.1); the error is its text.
-fn only_chunked(headers: &HeaderMap) -> Result<(), String> {
-    let values = headers.get_all(TRANSFER_ENCODING).iter().enumerate();
-    let is_chunked = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
+fn only_chunked(headers: &Fields) -> Result<(), String> {
+    let values = headers.all(&TRANSFER_ENCODING).enumerate();
+    let is_chunked = |value: &[u8]| value.eq_ignore_ascii_case(b"chunked");
     let mut others = values.filter(|(at, value)| *at > 0 || !is_chunked(value));
     match others.next() {
         None => Ok(()),
-        Some((_, other)) => Err(String::from_utf8_lossy(other.as_bytes())
-            .chars()
-            .take(64)
-            .collect()),
+        Some((_, other)) => Err(String::from_utf8_lossy(other).chars().take(64).collect()),
     }
 }

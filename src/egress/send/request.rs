@@ -2,7 +2,7 @@
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use http::{
-    HeaderName, HeaderValue, Method, Request,
+    HeaderName, Method, Request,
     header::{
         ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING,
         UPGRADE,
@@ -68,11 +68,12 @@ pub(super) fn wire(server: &Server, request: Request<Bytes>) -> Wire {
 }
 
 /// Scheme and host of a `Location`, and nothing else of it: paths and queries carry secrets.
-pub(super) fn origin(location: Option<&HeaderValue>) -> String {
+pub(super) fn origin(location: Option<&[u8]>) -> String {
     let Some(location) = location else {
         return "no other place".to_owned();
     };
-    let Ok(text) = location.to_str() else {
+    let text = std::str::from_utf8(location).ok();
+    let Some(text) = text.filter(|text| text.is_ascii()) else {
         return "an unreadable place".to_owned();
     };
     if text.starts_with('/') && !text.starts_with("//") {

@@ -5,7 +5,9 @@ use serde_json::json;
 
 use super::{READ, call, definition, named};
 use crate::{
-    gateway::{Ask, Asked, Entry, Finding, Gateway, ReplyBody, finding, kind, legacy},
+    gateway::{
+        Ask, Asked, Entry, Finding, Gateway, ReplyBody, kind, reply::finding, session::lifecycle,
+    },
     mcp::{Era, Method, Revision},
     policy,
     refusal::{Code, Refusal},
@@ -99,7 +101,7 @@ async fn called(
 fn welcome(asked: &Asked<'_>) -> serde_json::Value {
     let params = asked.message.params.as_ref();
     let wanted = params.and_then(|params| params.protocol_version?.string());
-    let version = legacy::revision(wanted.as_deref().unwrap_or_default());
+    let version = lifecycle::revision(wanted.as_deref().unwrap_or_default());
     json!({
         "protocolVersion": version.as_str(),
         "capabilities": { "tools": {} },

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 
 /// Definitions `a0` to `a{n}`, each made by `link` of a reference to the next, the last one `leaf`.
-fn chain(n: usize, link: impl Fn(Value) -> Value, leaf: Value) -> String {
+pub(super) fn chain(n: usize, link: impl Fn(Value) -> Value, leaf: Value) -> String {
     let mut defs = Map::new();
     for at in 0..n {
         let next = json!({ "$ref": format!("#/$defs/a{}", at + 1) });
@@ -52,7 +52,7 @@ fn a_long_chain_of_references_does_not_use_up_the_stack() {
 }
 
 /// Why a schema of any length cannot be used.
-fn unusable_in_full(schema: &str) -> String {
+pub(super) fn unusable_in_full(schema: &str) -> String {
     match compiled::Compiled::of(schema) {
         Ok(_) => "it can be".to_owned(),
         Err(unusable) => unusable.to_string(),

@@ -1,5 +1,7 @@
 use std::error::Error as _;
 
+use http::header::{CONTENT_LENGTH, COOKIE, SET_COOKIE};
+
 use super::*;
 
 /// What is read of `text` as the response to a `method` request: status, framing, whether the connection persists, and
@@ -185,4 +187,23 @@ fn a_head_that_drips_in_is_the_same_head() {
     }
     assert_eq!(found.map(|head| head.status), Some(StatusCode::OK));
     assert_eq!(&input[..], b"rest");
+}
+
+#[test]
+fn fields_are_found_by_name_and_never_shown() {
+    let text = head("Set-Cookie: a=secret\r\nX: 1\r\nset-cookie:  b \r\ncontent-length: 0\r\n");
+    let mut input = BytesMut::from(text.as_str());
+    let found = Heads::default().next(&Method::POST, &mut input);
+    let mut fields = found.ok().flatten().expect("a head").headers;
+    let values: Vec<&[u8]> = fields.all(&SET_COOKIE).collect();
+    assert_eq!(values, [&b"a=secret"[..], b"b"]);
+    assert_eq!(fields.get(&SET_COOKIE), Some(&b"a=secret"[..]));
+    assert_eq!(fields.get(&COOKIE), None);
+    assert_eq!(
+        format!("{fields:?}"),
+        r#"{"Set-Cookie", "X", "set-cookie", "content-length"}"#
+    );
+    fields.remove(&SET_COOKIE);
+    assert!(!fields.contains(&SET_COOKIE));
+    assert_eq!(fields.get(&CONTENT_LENGTH), Some(&b"0"[..]));
 }

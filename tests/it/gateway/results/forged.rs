@@ -111,7 +111,7 @@ async fn a_server_does_not_mark_what_is_not_marked() {
             "logging/setLevel" => r#""x":1"#,
             "server/discover" => r#""supportedVersions":["2026-07-28"],"capabilities":{}"#,
             "tools/list" => r#""tools":[{"name":"a","inputSchema":{"type":"object"}}]"#,
-            "prompts/list" => r#""prompts":[{"name":"a"}]"#,
+            "prompts/list" => r#""prompts":[{"name":"p"}]"#,
             "resources/templates/list" => {
                 r#""resourceTemplates":[{"name":"a","uriTemplate":"a:{b}"}]"#
             }

@@ -1,0 +1,50 @@
+//! What the settings amount to, a line each.
+
+use crate::{
+    config::{Endpoint, Method, Settings},
+    policy::AccessMode,
+};
+
+pub(super) fn agents(settings: &Settings) -> String {
+    let listen = &settings.listen;
+    let place = match &listen.agents {
+        None => return "off".to_owned(),
+        Some(Endpoint::Tcp(address)) => address.to_string(),
+        Some(Endpoint::Unix(path)) => format!("unix:{}", path.display()),
+    };
+    match (&listen.tls, listen.behind_tls) {
+        (Some(_), _) => format!("{place}, TLS"),
+        (None, true) => format!("{place}, plain behind TLS"),
+        (None, false) => format!("{place}, plain"),
+    }
+}
+
+pub(super) fn identity(method: &Method) -> String {
+    match method {
+        Method::Local { user, tenant } => {
+            format!("local: every caller is `{user}` of tenant `{tenant}`, who administers")
+        }
+        Method::Keys => "keys".to_owned(),
+    }
+}
+
+pub(super) fn name_servers(settings: &Settings) -> Vec<String> {
+    let dns = &settings.dns;
+    let mut lines: Vec<String> = dns.servers.iter().map(ToString::to_string).collect();
+    if lines.is_empty() {
+        lines.push("those of /etc/resolv.conf".to_owned());
+    }
+    for zone in &dns.zones {
+        let servers: Vec<String> = zone.servers.iter().map(ToString::to_string).collect();
+        lines.push(format!("{} for {}", servers.join(", "), zone.suffix));
+    }
+    lines
+}
+
+pub(super) fn access_mode(mode: AccessMode) -> &'static str {
+    match mode {
+        AccessMode::Files => "not set, each server's access decides",
+        AccessMode::Admins => "admins, whatever files say",
+        AccessMode::AllUsers => "all-users, whatever files say",
+    }
+}

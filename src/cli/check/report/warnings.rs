@@ -1,0 +1,144 @@
+//! Warnings: what is allowed and still probably not meant.
+
+use std::sync::Arc;
+
+use crate::{
+    address::{Host, Leg},
+    clock::{Clock, SystemClock},
+    config::{Environment, Method, Settings},
+    policy::{Access, AccessMode, Local, Pin, Server, Snapshot, lints},
+};
+
+/// All of them; `servers` stand in the order in which they are told of.
+pub(super) fn warnings(
+    settings: &Settings,
+    policy: &Snapshot,
+    environment: &Environment,
+    servers: &[&Arc<Server>],
+) -> Vec<String> {
+    let method = &settings.identity.method;
+    let mut warnings = general(settings, policy, environment);
+    warnings.extend(
+        servers
+            .iter()
+            .filter_map(|server| unreachable(server, policy)),
+    );
+    warnings.extend(servers.iter().filter_map(|server| unpinned(server)));
+    warnings.extend(
+        servers
+            .iter()
+            .filter_map(|server| unused(server, method, policy)),
+    );
+    warnings.extend(idle_rules(method, policy));
+    warnings
+}
+
+/// Of the settings and the policy as a whole.
+fn general(settings: &Settings, policy: &Snapshot, environment: &Environment) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for name in &environment.proxies {
+        warnings.push(format!(
+            "{name} is set and ignored: Tollgate uses no proxy on its way out"
+        ));
+    }
+    if settings.identity.method == Method::Keys && policy.keys.is_empty() {
+        warnings.push(
+            "there is no key, so nobody can call; make one with `tollgate agent-key new`"
+                .to_owned(),
+        );
+    }
+    let admins = &policy.admins;
+    let closed = policy
+        .servers
+        .values()
+        .any(|server| match policy.access_mode {
+            AccessMode::Files => server.access == Access::Admins,
+            AccessMode::Admins => true,
+            AccessMode::AllUsers => false,
+        });
+    if closed && admins.users.is_empty() && admins.groups.is_empty() {
+        warnings.push(
+            "servers are for admins and nobody is one; name some in `[identity] admins`, or set access = \"everyone\""
+                .to_owned(),
+        );
+    }
+    let allowlist = environment.private_allowlist.as_deref().unwrap_or_default();
+    for entry in allowlist
+        .split(',')
+        .map(str::trim)
+        .filter(|entry| !entry.is_empty())
+    {
+        let host = Host::from_operator(entry).ok();
+        if !policy
+            .servers
+            .values()
+            .any(|server| Some(server.endpoint.target().host()) == host.as_ref())
+        {
+            warnings.push(format!(
+                "TOOLS_PRIVATE_NETWORK_ALLOWLIST names `{entry}`, where no server is registered"
+            ));
+        }
+    }
+    warnings
+}
+
+/// A server whose address is refused before any name is asked.
+fn unreachable(server: &Server, policy: &Snapshot) -> Option<String> {
+    let leg = Leg::Server(server.name.clone());
+    let blocked = policy
+        .addresses
+        .before_resolving(&leg, server.endpoint.target())
+        .err()?;
+    Some(format!(
+        "server `{}` cannot be reached: {blocked}",
+        server.name
+    ))
+}
+
+/// A server whose pins are to be in a file that is not there offers nothing.
+fn unpinned(server: &Server) -> Option<String> {
+    let name = &server.name;
+    (server.pin == Pin::File(None)).then(|| {
+        format!(
+            "server `{name}` offers nothing: pins/{name}.json is not there; write it with `tollgate pin {name} \
+             --accept-all` while tollgate runs"
+        )
+    })
+}
+
+/// Rules of the forward proxy that can never decide anything.
+fn idle_rules(method: &Method, policy: &Snapshot) -> Vec<String> {
+    let local = match method {
+        Method::Local { user, tenant } => Some(Local {
+            tenant: tenant.clone(),
+            user: user.clone(),
+        }),
+        Method::Keys => None,
+    };
+    lints(policy, local.as_ref(), SystemClock.now())
+}
+
+/// A server of tenants that no caller can be of; where there is no key at all, another warning says so.
+fn unused(server: &Server, method: &Method, policy: &Snapshot) -> Option<String> {
+    let (reached, callers) = match method {
+        Method::Local { tenant, .. } => (
+            server.tenants.contains(tenant),
+            format!("the local user is of tenant `{tenant}`"),
+        ),
+        Method::Keys => (
+            policy.keys.is_empty()
+                || policy
+                    .keys
+                    .values()
+                    .any(|key| server.tenants.contains(&key.subject.tenant)),
+            "no key is of one of them".to_owned(),
+        ),
+    };
+    let tenants = server.tenants.join(", ");
+    (!reached).then(|| {
+        format!(
+            "nobody can use server `{}`: its tenants are {tenants}, and {callers}",
+            server.name
+        )
+    })
+}
