@@ -69,6 +69,8 @@ pub struct Settings {
     pub limits: Limits,
     /// `[dns]`.
     pub dns: Dns,
+    /// `[egress.parent]`.
+    pub parent: Option<Parent>,
 }
 
 impl Settings {
@@ -240,6 +242,15 @@ impl Default for Limits {
             turn_bytes: 512 << 10,
         }
     }
+}
+
+/// `[egress.parent]`: the proxy that the forward proxy goes through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// Where it is: an http origin, in its canonical form.
+    pub url: Arc<str>,
+    /// `parent_resolves`: whether it is given names to resolve, rather than judged addresses.
+    pub resolves: bool,
 }
 
 /// `[dns]`; without servers those of `/etc/resolv.conf` are asked.

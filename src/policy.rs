@@ -9,6 +9,7 @@ mod egress_file;
 mod endpoint;
 mod grants;
 mod keys_file;
+mod proxy;
 mod server;
 mod server_file;
 mod snapshot;
@@ -18,6 +19,10 @@ pub use compile::{File, Inputs, Local, compile};
 pub use decide::{Permit, Purpose, decide, decide_leg, may_use_builtin, same_for_all};
 pub use endpoint::Endpoint;
 pub use keys_file::{KeyEntry, keys};
+pub use proxy::{
+    AllowRule, Denied, DenyRule, Head, HostPattern, Parent, Proxy, ProxyPermit, TunnelTls, Who,
+    decide_egress, lints,
+};
 pub use server::{
     Access, Approval, Era, Mark, Pattern, Pin, ReadOnly, Relay, Server, ServerLimits, ToolOverride,
     Trust, Unasked,

@@ -288,6 +288,20 @@ impl Rules {
         }
     }
 
+    /// Whether `target` spells one of our own listeners.
+    pub fn is_own_listener(&self, target: &Target) -> bool {
+        let port = target.port();
+        let own = |address: IpAddr| self.is_own(address.to_canonical(), port);
+        self.own_listeners.iter().any(|own| own.port() == port)
+            && match target.host() {
+                Host::Ip(address) => own(*address),
+                Host::Name(name) => {
+                    names::is_localhost(name)
+                        && (own(Ipv4Addr::LOCALHOST.into()) || own(Ipv6Addr::LOCALHOST.into()))
+                }
+            }
+    }
+
     /// Whether a connection would end at this host. Loopback is any local service's: only our own ports there count.
     fn is_own(&self, address: IpAddr, port: u16) -> bool {
         let local = reaches_this_machine(address);

@@ -11,8 +11,6 @@ use super::{
 use crate::refusal::Code;
 
 const NOTHING: &str = "no setting opens it";
-const NO_PROXY: &str =
-    "no grant opens it, since the forward proxy is not available in this version";
 
 /// The request that is judged.
 pub(super) struct Case<'a> {
@@ -67,7 +65,11 @@ impl Case<'_> {
     /// An address of this host, or of one of our listeners.
     pub(super) fn own(&self, address: IpAddr) -> Blocked {
         let port = self.target.port();
-        let what = format!("this host itself at port {port}; {NOTHING}");
+        let opener = match self.leg {
+            Leg::Proxy => "the proxy never leads there; name it in NO_PROXY to ask it directly",
+            _ => NOTHING,
+        };
+        let what = format!("this host itself at port {port}; {opener}");
         self.blocked("own-address", address, &what)
     }
 
@@ -148,17 +150,11 @@ impl Case<'_> {
         let (port, leg) = (self.target.port(), self.leg);
         let about_host = self.rules.grants.iter().filter(|grant| grant.host == *host);
         if let Some(near) = about_host.max_by_key(|grant| grant.serves(leg, self.target)) {
-            if *leg == Leg::Proxy && !near.legs.contains(leg) {
-                return NO_PROXY.to_owned();
-            }
             return format!(
                 "`{}` names this host, but {}",
                 near.origin,
                 self.missing(near, local)
             );
-        }
-        if *leg == Leg::Proxy {
-            return NO_PROXY.to_owned();
         }
         let mut text = format!(
             "a [[private]] table in egress.toml with host = \"{}\", port = {port} and for = [\"{leg}\"] would open it",

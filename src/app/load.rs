@@ -201,6 +201,9 @@ impl Loader {
                 waiting: limits.waiting,
                 turn_bytes: limits.turn_bytes,
             },
+            parent: settings
+                .and_then(|settings| settings.parent.as_ref())
+                .map(|parent| (&*parent.url, parent.resolves)),
             own_addresses: own_addresses(),
             own_listeners: settings.map(listeners).unwrap_or_default(),
         })?;

@@ -92,6 +92,7 @@ fn permit_with(keys: &str, pins: Option<&str>) -> Permit {
         calls: CallLimits::default(),
         own_addresses: Vec::new(),
         own_listeners: Vec::new(),
+        parent: None,
     });
     let subject = Subject {
         tenant: "default".into(),

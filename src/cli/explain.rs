@@ -5,6 +5,7 @@ mod batch;
 mod line;
 mod names;
 mod policy;
+mod proxy;
 mod question;
 mod report;
 mod single;

@@ -10,7 +10,7 @@ use std::{
 
 use url::Url;
 
-use super::{Audit, Dns, Endpoint, Limits, Listen, Method, OnFailure, Tls, Zone};
+use super::{Audit, Dns, Endpoint, Limits, Listen, Method, OnFailure, Parent, Tls, Zone};
 use crate::{
     deadline::CEILING,
     secret::Source,
@@ -151,6 +151,19 @@ pub(super) fn store(table: &Table<'_>) -> Option<PathBuf> {
         }));
     }
     path
+}
+
+/// A proxy in plain text: what goes through it to an https host is TLS of its own.
+pub(super) fn parent(table: &Table<'_>) -> Option<Parent> {
+    let resolves = table.flag("parent_resolves").unwrap_or_default();
+    let written = table.required_text("url")?;
+    let url = origin(&written.value).filter(|url| url.starts_with("http://"));
+    if url.is_none() {
+        table.fault(
+            written.fault("expected \"http://HOST:PORT\", without a password or path; correct it"),
+        );
+    }
+    url.map(|url| Parent { url, resolves })
 }
 
 pub(super) fn audit(table: &Table<'_>) -> Audit {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     DATABASE, Endpoint, Environment, FILE, Identity, Listen, Method, Settings,
-    parts::{audit, dns, limits, listen, local, origin, store},
+    parts::{audit, dns, limits, listen, local, origin, parent, store},
 };
 use crate::{
     subject::Admins,
@@ -62,6 +62,10 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
     check_exposure(root, &listen);
     check_distinct(root, &listen);
     let store = root.table("store").and_then(|table| store(&table));
+    let parent = root
+        .table("egress")
+        .and_then(|egress| egress.table("parent"))
+        .and_then(|table| parent(&table));
     let state_dir = state_dir?;
     Some(Settings {
         public_url,
@@ -79,6 +83,7 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
             .table("dns")
             .map(|table| dns(&table))
             .unwrap_or_default(),
+        parent,
         store: store.unwrap_or_else(|| state_dir.join(DATABASE)),
         state_dir,
     })
@@ -88,7 +93,7 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
 fn later(root: &Table<'_>) {
     root.choice("naming", &[("server", Some(())), ("mcp", None)]);
     root.choice("offer", &[("allowed", Some(())), ("connected", None)]);
-    root.unavailable(&["web", "vault", "connect", "egress"]);
+    root.unavailable(&["web", "vault", "connect"]);
 }
 
 fn state_dir(root: &Table<'_>, environment: &Environment) -> Option<PathBuf> {

@@ -1,6 +1,7 @@
 mod store;
 
 mod limits;
+mod parent;
 
 use super::*;
 
@@ -98,6 +99,9 @@ servers = ["10.0.0.53", "[fd00::53]:5353"]
 [[dns.zone]]
 suffix = "Corp.example."
 servers = ["10.1.0.53:53"]
+[egress.parent]
+url = "http://Proxy.example:3128/"
+parent_resolves = true
 "#,
     );
     assert_eq!(
@@ -147,6 +151,10 @@ servers = ["10.1.0.53:53"]
                     servers: vec![address("10.1.0.53:53")],
                 }],
             },
+            parent: Some(Parent {
+                url: "http://proxy.example:3128".into(),
+                resolves: true,
+            }),
         }
     );
 }
@@ -188,8 +196,6 @@ url = "postgres://db.example/tollgate"
 [audit]
 arguments = "redacted"
 group = "siem"
-[egress.parent]
-url = "http://proxy.corp.example:3128"
 "#;
     assert_eq!(
         faults(text),
@@ -205,8 +211,7 @@ tollgate.toml:13:1: vault: this key is not available in this version; remove it
 tollgate.toml:14:1: connect: this key is not available in this version; remove it
 tollgate.toml:15:1: web: this key is not available in this version; remove it
 tollgate.toml:17:13: audit.arguments: `redacted` is not available in this version; use `none`
-tollgate.toml:18:9: audit.group: this key is not available in this version; use \"\", or remove it
-tollgate.toml:19:2: egress: this key is not available in this version; remove it"
+tollgate.toml:18:9: audit.group: this key is not available in this version; use \"\", or remove it"
     );
 }
 

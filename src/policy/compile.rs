@@ -7,8 +7,9 @@ use std::{
 };
 
 use super::{
-    AccessMode, CallLimits, Pin, ServerLimits, Snapshot, egress_file, grants,
+    AccessMode, AllowRule, CallLimits, Pin, Proxy, ServerLimits, Snapshot, egress_file, grants,
     keys_file::{self, KeyEntry},
+    proxy,
     server_file::{self, Draft},
     words::name_fault,
 };
@@ -52,6 +53,8 @@ pub struct Inputs<'a> {
     pub admins: Admins,
     /// `[identity.local]`; `None` where callers show keys.
     pub local: Option<Local>,
+    /// `[egress.parent]`: its url, an http origin, and `parent_resolves`.
+    pub parent: Option<(&'a str, bool)>,
     /// Bounds for servers that set none.
     pub limits: ServerLimits,
     /// Bounds of each caller's calls.
@@ -80,7 +83,10 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
     let egress = egress.unwrap_or_default();
 
     let grants = grants::resolve(&egress, &servers, inputs, &mut faults);
-    check_tenants(&servers, &keys, inputs, &mut faults);
+    let registered = servers.values().flatten().map(|draft| &draft.server);
+    faults.extend(proxy::around_approvals(&egress.proxy.allow, registered));
+    let parent = proxy::parent(inputs.parent, &mut faults);
+    check_tenants(&servers, &egress.proxy.allow, &keys, inputs, &mut faults);
     check_pins(&sorted, &servers, &mut faults);
     check_keys(&keys, inputs, &mut faults);
     let access_mode = access_mode(inputs.access_mode, &mut faults);
@@ -107,6 +113,12 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
         admins,
         access_mode,
         calls: inputs.calls,
+        proxy: Proxy {
+            allow: compiled(egress.proxy.allow),
+            deny: egress.proxy.deny,
+            report_until: egress.proxy.report_until,
+            parent,
+        },
         addresses: Arc::new(Rules {
             grants,
             nat64: egress.nat64,
@@ -116,6 +128,11 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
             kubernetes: inputs.kubernetes.clone(),
         }),
     })
+}
+
+fn compiled(rules: Vec<proxy::Draft>) -> Vec<Arc<AllowRule>> {
+    let rules = rules.into_iter().map(|draft| Arc::new(draft.rule));
+    rules.collect()
 }
 
 /// The folder's files by what they are for.
@@ -201,9 +218,10 @@ fn check_pins(
     }
 }
 
-/// Once there are two tenants, a server has to say whose it is.
+/// Once there are two tenants, a server has to say whose it is, and an `[[allow]]` for whose callers.
 fn check_tenants(
     servers: &BTreeMap<&str, Option<Draft>>,
+    rules: &[proxy::Draft],
     keys: &[KeyEntry],
     inputs: &Inputs<'_>,
     faults: &mut Vec<Fault>,
@@ -211,9 +229,12 @@ fn check_tenants(
     let drafts = || servers.values().flatten();
     let of_servers = drafts().filter(|draft| draft.names_tenants);
     let of_servers = of_servers.flat_map(|draft| draft.server.tenants.iter());
+    let of_rules = rules.iter().filter(|draft| draft.names_tenants);
+    let of_rules = of_rules.flat_map(|draft| draft.rule.who.tenants.iter());
     let of_keys = keys.iter().map(|entry| &entry.key.subject.tenant);
     let of_local = inputs.local.iter().map(|local| &local.tenant);
     let tenants: BTreeSet<&str> = of_servers
+        .chain(of_rules)
         .chain(of_keys)
         .chain(of_local)
         .map(|t| &**t)
@@ -228,6 +249,7 @@ fn check_tenants(
             known.join(", ")
         )));
     }
+    faults.extend(proxy::unnamed_tenants(rules, &tenants));
 }
 
 /// Keys that no listener asks for would look like protection and be none.

@@ -133,13 +133,13 @@ pub fn same_for_all(snapshot: &Snapshot, server: &Server) -> bool {
         && snapshot.keys.values().all(|key| ours(&key.subject.tenant))
 }
 
-fn may_use(snapshot: &Snapshot, subject: &Subject, server: &Server) -> bool {
+pub(super) fn may_use(snapshot: &Snapshot, subject: &Subject, server: &Server) -> bool {
     acts(subject)
         && server.tenants.contains(&subject.tenant)
         && access(snapshot, server).admits(snapshot, subject)
 }
 
-fn acts(subject: &Subject) -> bool {
+pub(super) fn acts(subject: &Subject) -> bool {
     subject.scopes.call || (subject.scopes.act_for && subject.acting.is_some())
 }
 

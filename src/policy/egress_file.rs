@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::File;
+use super::{File, proxy};
 use crate::{
-    address::{Host, Nat64Prefix, Port},
+    address::{Host, Leg, Nat64Prefix, Port},
     table::{self, Fault, Item, Place, Table},
 };
 
@@ -16,6 +16,7 @@ pub(super) struct Egress {
     pub(super) private: Vec<Private>,
     pub(super) nat64: Vec<Nat64Prefix>,
     pub(super) fake_ip: Vec<IpNet>,
+    pub(super) proxy: proxy::Drafts,
 }
 
 /// A `[[private]]` table.
@@ -25,19 +26,19 @@ pub(super) struct Private {
     pub(super) destination: Option<(Host, Port)>,
     pub(super) addresses: Vec<Item<IpNet>>,
     pub(super) address: Option<Item<IpAddr>>,
-    /// Names of servers, as `for` gives them.
-    pub(super) servers: Vec<Item<String>>,
+    /// What `for` names.
+    pub(super) legs: Vec<Item<Leg>>,
 }
 
 /// Reads the file.
 pub(super) fn read(file: &File, faults: &mut Vec<Fault>) -> Egress {
     let (egress, found) = table::read(&file.path, &file.text, |root| {
-        root.unavailable(&["allow", "parent"]);
         let private = root.tables("private");
         Egress {
             private: private.iter().map(read_private).collect(),
             nat64: nat64(root),
             fake_ip: fake_ip(root),
+            proxy: proxy::read(root),
         }
     });
     faults.extend(found);
@@ -73,13 +74,13 @@ fn read_private(table: &Table<'_>) -> Private {
             place: item.place,
         })
     });
-    let servers = legs(table);
+    let legs = legs(table);
     Private {
         place: table.place(),
         destination: host.zip(port),
         addresses,
         address,
-        servers,
+        legs,
     }
 }
 
@@ -126,38 +127,43 @@ fn port(table: &Table<'_>, host: Option<&Host>) -> Option<Port> {
     Some(Port::Any)
 }
 
-fn legs(table: &Table<'_>) -> Vec<Item<String>> {
+fn legs(table: &Table<'_>) -> Vec<Item<Leg>> {
     let Some(written) = table.texts("for") else {
         if !table.has("for") {
-            let message = "`for` is missing; say for which server, as in for = [\"server:jira\"]";
+            let message = "`for` is missing; say for which server, as in for = [\"server:jira\"], or for the \"proxy\"";
             table.fault(table.place().fault(message));
         }
         return Vec::new();
     };
     if written.is_empty() {
-        let message = "names nothing, so the grant opens nothing; write for = [\"server:NAME\"]";
+        let message = "names nothing, so the grant opens nothing; write for = [\"server:NAME\"] or for = [\"proxy\"]";
         table.fault(table.place_of("for").fault(message));
     }
-    let mut servers = Vec::new();
-    for item in written {
-        let later = item.value.starts_with("oauth:")
-            || ["proxy", "identity", "webhook"].contains(&item.value.as_str());
-        match item.value.strip_prefix("server:") {
-            Some(name) => servers.push(Item {
-                value: name.to_owned(),
-                place: item.place,
-            }),
-            None if later => table.fault(item.fault(format!(
-                "`{}` is not available in this version; remove it",
-                item.value
-            ))),
-            None => table.fault(item.fault(format!(
-                "found `{}`, expected \"server:NAME\"; correct it",
-                item.value
-            ))),
-        }
+    let legs = written.into_iter().filter_map(|item| {
+        let value = leg(table, &item)?;
+        Some(Item {
+            value,
+            place: item.place,
+        })
+    });
+    legs.collect()
+}
+
+fn leg(table: &Table<'_>, item: &Item<String>) -> Option<Leg> {
+    let written = item.value.as_str();
+    if let Some(name) = written.strip_prefix("server:") {
+        return Some(Leg::Server(name.into()));
     }
-    servers
+    if written == "proxy" {
+        return Some(Leg::Proxy);
+    }
+    let later = written.starts_with("oauth:") || ["identity", "webhook"].contains(&written);
+    table.fault(item.fault(if later {
+        format!("`{written}` is not available in this version; remove it")
+    } else {
+        format!("found `{written}`, expected \"server:NAME\" or \"proxy\"; correct it")
+    }));
+    None
 }
 
 fn nat64(root: &Table<'_>) -> Vec<Nat64Prefix> {

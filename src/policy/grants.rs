@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     Inputs,
     egress_file::{Egress, Private},
+    proxy,
     server_file::Draft,
 };
 use crate::{
@@ -24,17 +25,12 @@ pub(super) fn resolve(
 ) -> Vec<Grant> {
     let mut grants: Vec<Grant> = Vec::new();
     for private in &egress.private {
-        let unknown = private
-            .servers
-            .iter()
-            .filter_map(|name| unknown(name, servers));
-        faults.extend(unknown);
+        faults.extend(unknown(private, servers));
         let Some(grant) = compiled(private) else {
             continue;
         };
-        for name in &private.servers {
-            faults.extend(elsewhere(&grant, name, servers));
-        }
+        faults.extend(elsewhere(private, &grant, servers));
+        faults.extend(unallowed(private, &grant, &egress.proxy));
         faults.extend(shut(private, &grant, servers, inputs));
         grants.push(grant);
     }
@@ -47,43 +43,72 @@ pub(super) fn resolve(
 
 fn compiled(private: &Private) -> Option<Grant> {
     let (host, port) = private.destination.clone()?;
-    let legs = private
-        .servers
-        .iter()
-        .map(|name| Leg::Server(name.value.as_str().into()));
     Some(Grant {
         host,
         port,
         addresses: private.addresses.iter().map(|item| item.value).collect(),
         address: private.address.as_ref().map(|item| item.value),
-        legs: legs.collect(),
+        legs: private.legs.iter().map(|leg| leg.value.clone()).collect(),
         origin: format!("{}: [[private]]", private.place).into(),
     })
 }
 
-/// A leg whose server does not exist.
-fn unknown(name: &Item<String>, servers: &BTreeMap<&str, Option<Draft>>) -> Option<Fault> {
-    let known = servers.contains_key(name.value.as_str());
-    (!known).then(|| {
-        name.fault(format!(
-            "there is no server `{0}`; add servers/{0}.toml, or correct the name",
-            name.value
+/// The names of servers among the legs.
+fn named(private: &Private) -> impl Iterator<Item = (&Item<Leg>, &str)> {
+    private.legs.iter().filter_map(|leg| match &leg.value {
+        Leg::Server(name) => Some((leg, &**name)),
+        _ => None,
+    })
+}
+
+/// Legs whose servers do not exist.
+fn unknown(
+    private: &Private,
+    servers: &BTreeMap<&str, Option<Draft>>,
+) -> impl Iterator<Item = Fault> {
+    let unknown = named(private).filter(|(_, name)| !servers.contains_key(name));
+    unknown.map(|(leg, name)| {
+        leg.fault(format!(
+            "there is no server `{name}`; add servers/{name}.toml, or correct the name"
         ))
     })
 }
 
-/// A leg whose server is somewhere else: the grant would open nothing.
+/// Legs whose servers are somewhere else: the grant would open nothing.
 fn elsewhere(
+    private: &Private,
     grant: &Grant,
-    name: &Item<String>,
     servers: &BTreeMap<&str, Option<Draft>>,
-) -> Option<Fault> {
-    let draft = servers.get(name.value.as_str())?.as_ref()?;
-    (!opened(grant, draft)).then(|| {
-        name.fault(format!(
-            "server `{}` is at {}, which this grant does not open; make host and port those of its url",
-            name.value,
-            whereabouts(draft.server.endpoint.target())
+) -> impl Iterator<Item = Fault> {
+    named(private).filter_map(|(leg, name)| {
+        let draft = servers.get(name)?.as_ref()?;
+        (!opened(grant, draft)).then(|| {
+            leg.fault(format!(
+                "server `{name}` is at {}, which this grant does not open; make host and port those of its url",
+                whereabouts(draft.server.endpoint.target())
+            ))
+        })
+    })
+}
+
+/// A grant for the proxy where no rule lets anybody go: it would open nothing.
+fn unallowed(private: &Private, grant: &Grant, proxy: &proxy::Drafts) -> Option<Fault> {
+    let leg = private.legs.iter().find(|leg| leg.value == Leg::Proxy)?;
+    let mut rules = proxy.allow.iter().map(|draft| &draft.rule);
+    let allowed = rules.any(|rule| {
+        let port = match grant.port {
+            Port::Any => true,
+            Port::Exact(port) => rule.on_port(port),
+        };
+        port && rule.host.covers_host(&grant.host)
+    });
+    (!allowed).then(|| {
+        let place = match grant.port {
+            Port::Any => grant.host.to_string(),
+            Port::Exact(port) => format!("{} port {port}", grant.host),
+        };
+        leg.fault(format!(
+            "no `[[allow]]` leads to {place}, so this opens nothing; add one, or remove \"proxy\""
         ))
     })
 }
@@ -95,12 +120,7 @@ fn shut(
     servers: &BTreeMap<&str, Option<Draft>>,
     inputs: &Inputs<'_>,
 ) -> Option<Fault> {
-    let mut named = private
-        .servers
-        .iter()
-        .filter_map(|name| servers.get(name.value.as_str())?.as_ref());
-    let server = &named.find(|draft| opened(grant, draft))?.server;
-    let leg = Leg::Server(server.name.clone());
+    let (leg, target) = judged(private, grant, servers)?;
     let rules = Rules {
         grants: vec![grant.clone()],
         kubernetes: inputs.kubernetes.clone(),
@@ -112,7 +132,7 @@ fn shut(
             blocked.reason
         ))
     };
-    if let Err(blocked) = rules.before_resolving(&leg, server.endpoint.target()) {
+    if let Err(blocked) = rules.before_resolving(&leg, &target) {
         let place = private
             .address
             .as_ref()
@@ -122,11 +142,29 @@ fn shut(
     private.addresses.iter().find_map(|net| {
         let single = net.value.prefix_len() == net.value.max_prefix_len();
         let answer = single.then(|| net.value.addr())?;
-        let blocked = rules
-            .judge(&leg, server.endpoint.target(), &[answer])
-            .err()?;
+        let blocked = rules.judge(&leg, &target, &[answer]).err()?;
         Some(closed(&net.place, &blocked))
     })
+}
+
+/// A request that the grant is for. Grants for any port are for loopback, of which nothing is shut.
+fn judged(
+    private: &Private,
+    grant: &Grant,
+    servers: &BTreeMap<&str, Option<Draft>>,
+) -> Option<(Leg, Target)> {
+    let mut servers = named(private).filter_map(|(_, name)| servers.get(name)?.as_ref());
+    if let Some(draft) = servers.find(|draft| opened(grant, draft)) {
+        let server = &draft.server;
+        let leg = Leg::Server(server.name.clone());
+        return Some((leg, server.endpoint.target().clone()));
+    }
+    let proxy = grant.legs.contains(&Leg::Proxy);
+    let Port::Exact(port) = grant.port else {
+        return None;
+    };
+    let target = Target::from_authority(&format!("{}:{port}", grant.host)).ok();
+    target.filter(|_| proxy).map(|target| (Leg::Proxy, target))
 }
 
 /// `insecure_http` without a grant would send plain text to wherever the name leads.

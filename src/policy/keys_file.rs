@@ -1,14 +1,10 @@
 //! `keys.toml`: agent keys, known by their SHA-256.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use super::{
     File, Key,
-    words::{word, words},
+    words::{moment, word, words},
 };
 use crate::{
     id,
@@ -83,7 +79,7 @@ fn key(entry: &Table<'_>, digest: Option<[u8; 32]>) -> Option<Key> {
     let may_assert_groups = entry.flag("may_assert_groups").unwrap_or_default();
     check_acting(entry, scopes, &may_act_for, may_assert_groups);
     let groups = words(entry, "groups");
-    let expires = expires(entry);
+    let expires = moment(entry, "expires");
     let subject = Subject {
         tenant: tenant?,
         agent: agent?,
@@ -165,22 +161,4 @@ fn check_acting(entry: &Table<'_>, scopes: Scopes, users: &[Arc<str>], groups: b
             "has no effect without the scope `act-for`; add it to scopes, or remove this key";
         entry.fault(entry.place_of(key).fault(message));
     }
-}
-
-/// A time with an offset, or a date, which ends the key as that day begins in UTC.
-fn expires(entry: &Table<'_>) -> Option<SystemTime> {
-    let written = entry.time("expires")?;
-    let text = if written.value.len() == "2027-01-31".len() {
-        format!("{}T00:00:00Z", written.value)
-    } else {
-        written.value.clone()
-    };
-    let time = text.parse::<jiff::Timestamp>().ok();
-    let seconds = time.and_then(|time| u64::try_from(time.as_second()).ok());
-    if seconds.is_none() {
-        let message =
-            "expected a date, or a time with its offset like 2027-01-31T12:00:00Z; correct it";
-        entry.fault(written.fault(message));
-    }
-    seconds.map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds))
 }

@@ -1,6 +1,6 @@
 //! A registered tool server, compiled from `servers/NAME.toml`.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use super::Endpoint;
 
@@ -63,6 +63,17 @@ impl Pattern {
             }
         }
         name.ends_with(suffix)
+    }
+
+    /// Whether every name that `other` covers is covered; its `*` are runs that only a `*` of this one can cover.
+    pub(super) fn includes(&self, other: &Self) -> bool {
+        self.matches(&other.0)
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
     }
 }
 

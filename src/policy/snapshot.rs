@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
-use super::Server;
+use super::{Proxy, Server};
 use crate::{
     address::Rules,
     subject::{Admins, Subject},
@@ -69,6 +69,8 @@ pub struct Snapshot {
     pub access_mode: AccessMode,
     /// Bounds of each caller's calls.
     pub calls: CallLimits,
+    /// What the forward proxy may do.
+    pub proxy: Proxy,
     /// Address rules of every leg.
     pub addresses: Arc<Rules>,
 }

@@ -1,6 +1,9 @@
-//! The words that files may use for names.
+//! The words that files may use for names and times.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use crate::table::{Item, Table};
 
@@ -38,4 +41,22 @@ pub(super) fn words(table: &Table<'_>, key: &'static str) -> Vec<Arc<str>> {
         .into_iter()
         .filter_map(|item| word(table, item))
         .collect()
+}
+
+/// A time with an offset, or a date, which is its first moment in UTC.
+pub(super) fn moment(table: &Table<'_>, key: &'static str) -> Option<SystemTime> {
+    let written = table.time(key)?;
+    let text = if written.value.len() == "2027-01-31".len() {
+        format!("{}T00:00:00Z", written.value)
+    } else {
+        written.value.clone()
+    };
+    let time = text.parse::<jiff::Timestamp>().ok();
+    let seconds = time.and_then(|time| u64::try_from(time.as_second()).ok());
+    if seconds.is_none() {
+        let message =
+            "expected a date, or a time with its offset like 2027-01-31T12:00:00Z; correct it";
+        table.fault(written.fault(message));
+    }
+    seconds.map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds))
 }

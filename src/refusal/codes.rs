@@ -111,6 +111,8 @@ codes! {
     BadTarget "egress.bad_target" Policy 200 Tool, "ask the operator to correct the server's url";
     NameBlocked "egress.name_blocked" Policy 200 Tool, "ask the operator whether a private grant should name this host";
     HostNotAllowed "egress.host_not_allowed" Policy 403 Http, "ask the operator whether egress.toml should allow this host and port";
+    RequestNotAllowed "egress.request_not_allowed" Policy 403 Http, "use a method and a path that egress.toml allows here, or ask the operator to widen its rule";
+    OwnAddress "egress.own_address" Caller 403 Http, "name the host in NO_PROXY, so that it is asked directly";
     AddressBlocked "egress.address_blocked" Policy 200 Tool, "show this to the operator";
     NameUnresolved "egress.name_unresolved" Upstream 200 Tool, "check the server's host name";
     DnsFailed "egress.dns_failed" Upstream 200 Tool, "try again; the name servers did not answer usefully";

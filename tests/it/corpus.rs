@@ -147,7 +147,7 @@ fn a_verdict_names_code_rule_addresses_and_reason() {
         String::from_utf8(verdicts).unwrap(),
         "{\"id\":\"a\",\"verdict\":\"deny\",\"code\":\"egress.address_blocked\",\"rule\":\"private-use\",\
          \"addresses\":[\"10.0.0.5\"],\"reason\":\"`a.test` leads to 10.0.0.5, in 10.0.0.0/8 (private use, RFC 1918); \
-         no grant opens it, since the forward proxy is not available in this version\"}\n"
+         a [[private]] table in egress.toml with host = \\\"a.test\\\", port = 443 and for = [\\\"proxy\\\"] would open it\"}\n"
     );
 }
 

@@ -24,7 +24,7 @@ fn a_grant_opens_its_host_port_and_leg_and_nothing_else() {
     let other = judge("http://jira.corp.internal:8443/", Leg::Proxy).unwrap_err();
     assert!(
         other.reason.ends_with(
-            "; no grant opens it, since the forward proxy is not available in this version"
+            "`egress.toml:3: [[private]]` names this host, but without \"proxy\" in for"
         ),
         "{other}"
     );

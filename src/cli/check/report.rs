@@ -1,5 +1,6 @@
 //! What a folder without faults amounts to.
 
+mod proxy;
 mod servers;
 mod settings;
 mod warnings;
@@ -9,6 +10,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use self::{
+    proxy::ProxyReport,
     servers::{GrantReport, ServerReport},
     settings::{access_mode, agents, identity, name_servers},
     warnings::warnings,
@@ -29,6 +31,7 @@ pub(super) struct Report {
     servers: Vec<ServerReport>,
     keys: usize,
     private_grants: Vec<GrantReport>,
+    proxy: ProxyReport,
     agents: String,
     ops: String,
     identity: String,
@@ -59,6 +62,7 @@ impl Report {
                 .iter()
                 .map(GrantReport::new)
                 .collect(),
+            proxy: ProxyReport::new(&policy.proxy),
             agents: agents(settings),
             ops: settings
                 .listen
@@ -86,6 +90,10 @@ impl Report {
         rows.row("keys", &self.keys.to_string());
         let grants = self.private_grants.iter();
         rows.list("private", grants.map(GrantReport::line));
+        rows.list("proxy", self.proxy.lines());
+        if let Some(parent) = self.proxy.parent() {
+            rows.row("parent", &parent);
+        }
         rows.row("agents", &self.agents);
         rows.row("ops", &self.ops);
         rows.row("identity", &self.identity);

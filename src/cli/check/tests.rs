@@ -57,6 +57,7 @@ servers   a at http://localhost:9000, for admins of default, pin = \"first-use\"
 keys      0
 private   c.corp.example port 443 for server:c (egress.toml:1: [[private]])
           localhost port 9000 for server:a (TOOLS_PRIVATE_NETWORK_ALLOWLIST)
+proxy     none
 agents    127.0.0.1:8700, plain
 ops       127.0.0.1:8702
 identity  keys
@@ -175,4 +176,74 @@ fn pins_are_counted_and_a_missing_file_is_pointed_out() {
     assert_eq!(report["servers"][0]["pin"], "file");
     assert_eq!(report["servers"][0]["pins"]["tools"], 1);
     assert_eq!(report["servers"][1]["pins"], serde_json::Value::Null);
+}
+
+#[test]
+fn the_rules_of_the_proxy_are_listed_and_pointed_at() {
+    let egress = r#"
+report_until = 2099-01-31
+[[allow]]
+host = "*.example.com"
+who = { tenants = ["default"], users = ["ann"], groups = ["eng"], agents = ["ci-*"] }
+report_until = 2099-01-31
+[[allow]]
+host = "git.example.org:22"
+tls = "opaque"
+[[allow]]
+host = "mcp.example.org"
+scheme = "http"
+methods = ["GET", "HEAD"]
+paths = ["/a/*"]
+also_server = true
+[[allow]]
+host = "git.example.org:22"
+[[deny]]
+host = "bad.example.com"
+report_until = 2001-01-31
+"#;
+    let parent =
+        "[egress.parent]\nurl = \"http://proxy.example.org:3128\"\nparent_resolves = true\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = [
+        ("egress.toml", egress),
+        ("servers/a.toml", "url = \"https://mcp.example.org/\"\n"),
+        ("tollgate.toml", parent),
+    ];
+    let loader = loader(folder.path(), &files);
+    let report = Report::new(&loader, &loader.load().expect("no faults"));
+    let text = report.text(Styles::plain());
+    let said = |from: &str, to: &str| {
+        let start = text.find(from).expect("there");
+        text[start..start + text[start..].find(to).expect("there")].to_owned()
+    };
+    assert_eq!(
+        said("proxy     ", "agents    "),
+        "\
+proxy     allow *.example.com, tenants default, users ann, groups eng, agents ci-*, only reported until 2099-01-31T00:00:00Z (egress.toml:3: [[allow]])
+          allow git.example.org:22, tenants default, tls opaque (egress.toml:7: [[allow]])
+          allow mcp.example.org, only http, tenants default, methods GET HEAD, paths /a/*, also a server's (egress.toml:10: [[allow]])
+          allow git.example.org:22, tenants default (egress.toml:16: [[allow]])
+          deny bad.example.com, only reported until 2001-01-31T00:00:00Z (egress.toml:18: [[deny]])
+          hosts without a rule are only reported until 2099-01-31T00:00:00Z
+parent    http://proxy.example.org:3128, which is given names to resolve
+"
+    );
+    for warning in [
+        "warning   egress.toml:3: [[allow]] is for nobody: no caller can be whom its `who` names\n",
+        "warning   egress.toml:16: [[allow]] never decides: egress.toml:7: [[allow]] allows all of it before\n",
+        "warning   egress.toml:18: [[deny]] no longer reports, since its report_until has passed; remove the key\n",
+    ] {
+        assert!(text.contains(warning), "{text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&json(&report)).expect("JSON");
+    assert_eq!(
+        json["proxy"]["rules"][2],
+        serde_json::json!({
+            "effect": "allow", "host": "mcp.example.org", "scheme": "http", "tenants": ["default"], "users": [],
+            "groups": [], "agents": [], "tls": "pass", "methods": ["GET", "HEAD"], "paths": ["/a/*"],
+            "report_until": null, "also_server": true, "origin": "egress.toml:10: [[allow]]"
+        })
+    );
+    assert_eq!(json["proxy"]["report_until"], "2099-01-31T00:00:00Z");
+    assert_eq!(json["proxy"]["parent"]["resolves"], true);
 }

@@ -4,17 +4,18 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::address::{Grant, Host, Leg, Name, Port, Target};
+use crate::{
+    address::{Grant, Leg, Port, Target},
+    policy::HostPattern,
+};
 
 /// An entry, compiled.
 #[derive(Debug)]
 pub(super) enum Entry {
     /// `*`: every public host, on ports 80 and 443.
     Public,
-    /// `host` or `host:port`.
-    Host(Host, Option<u16>),
-    /// `*.host` or `*.host:port`: every name below, not `host` itself.
-    Below(Name, Option<u16>),
+    /// As the `host` of an `[[allow]]` table.
+    Host(HostPattern),
     /// `private:host:port`, perhaps with `=CIDR,…`.
     Private(Grant),
 }
@@ -28,17 +29,7 @@ impl Entry {
         if let Some(rest) = text.strip_prefix("private:") {
             return private(text, rest).map(Self::Private);
         }
-        let bare = text.strip_prefix("*.");
-        let (host, port) = host_and_port(bare.unwrap_or(text))?;
-        match (bare, host) {
-            (None, host) => Ok(Self::Host(host, port)),
-            (Some(_), Host::Name(suffix)) if suffix.as_str().contains('.') => {
-                Ok(Self::Below(suffix, port))
-            }
-            _ => Err(format!(
-                "`{text}` covers too much; `*.` needs a name of two labels or more"
-            )),
-        }
+        HostPattern::read(text).map(Self::Host)
     }
 
     /// The private grant that it is, if it is one.
@@ -51,29 +42,13 @@ impl Entry {
 
     /// Whether the entry lets `target` be asked for.
     pub(super) fn covers(&self, target: &Target) -> bool {
-        let on = |port: &Option<u16>| {
-            port.unwrap_or_else(|| target.scheme().default_port()) == target.port()
-        };
         match self {
             Self::Public => matches!(target.port(), 80 | 443),
-            Self::Host(host, port) => host == target.host() && on(port),
-            Self::Below(suffix, port) => {
-                matches!(target.host(), Host::Name(name) if name.is_below(suffix.as_str()))
-                    && on(port)
-            }
+            Self::Host(pattern) => pattern.covers(target),
             Self::Private(grant) => {
                 grant.host == *target.host() && grant.port == Port::Exact(target.port())
             }
         }
-    }
-}
-
-fn host_and_port(text: &str) -> Result<(Host, Option<u16>), String> {
-    match Target::from_authority(text) {
-        Ok(target) => Ok((target.host().clone(), Some(target.port()))),
-        Err(_) => Host::from_operator(text)
-            .map(|host| (host, None))
-            .map_err(|error| error.to_string()),
     }
 }
 

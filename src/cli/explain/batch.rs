@@ -14,6 +14,7 @@ use super::{
 use crate::{
     address::{Leg, Nat64Prefix, Rules, Target},
     egress,
+    policy::Head,
     refusal::Code,
     subject::Subject,
 };
@@ -92,21 +93,30 @@ fn judge(line: Line, policy: Option<(&Policy, &Subject)>) -> Result<Verdict, Str
     };
     let rules = rules(&setup, &gate)?;
     let target = match &input {
-        Input::Url(url) => Target::from_operator(url),
-        Input::Connect(authority) => Target::from_authority(authority),
+        Input::Url(url) => Target::from_operator_with_path(url),
+        Input::Connect(authority) => {
+            Target::from_authority(authority).map(|target| (target, "/".into()))
+        }
     };
-    let target = match target {
-        Ok(target) => target,
+    let (target, path) = match target {
+        Ok(read) => read,
         Err(malformed) => {
             let reason = malformed.to_string();
             let refused = Decision::refuse("url", malformed.code(), "malformed", reason);
             return Ok(Verdict::new(id, refused, Vec::new()));
         }
     };
-    let leg = match gate.leg(&target) {
-        Ok(leg) => leg,
+    let head = Head {
+        method: "GET",
+        path: &path,
+    };
+    let (access, leg) = match gate.leg(&target, head) {
+        Ok(let_through) => let_through,
         Err(refused) => return Ok(Verdict::new(id, refused, Vec::new())),
     };
+    if let Some(left) = gate.left_to_parent(&leg, &target) {
+        return Ok(Verdict::new(id, left, Vec::new()));
+    }
     let located = egress::locate(&rules, &leg, &target, &setup)
         .now_or_never()
         .expect("a case's answers are at hand");
@@ -121,7 +131,9 @@ fn judge(line: Line, policy: Option<(&Policy, &Subject)>) -> Result<Verdict, Str
         ),
     };
     let addresses = addresses.iter().map(ToString::to_string).collect();
-    Ok(Verdict::new(id, decision, addresses))
+    let reported = access
+        .filter(|access| access.verdict == report::WOULD_REFUSE && decision.verdict == "allow");
+    Ok(Verdict::new(id, reported.unwrap_or(decision), addresses))
 }
 
 /// What decides whether a destination may be asked for at all.
@@ -133,10 +145,11 @@ enum Gate<'a> {
 }
 
 impl Gate<'_> {
-    fn leg(&self, target: &Target) -> Result<Leg, Decision> {
+    /// The leg, and what a policy says of the way there.
+    fn leg(&self, target: &Target, head: Head<'_>) -> Result<(Option<Decision>, Leg), Decision> {
         match self {
             Self::Entries(entries) if entries.iter().any(|entry| entry.covers(target)) => {
-                Ok(Leg::Proxy)
+                Ok((None, Leg::Proxy))
             }
             Self::Entries(_) => {
                 let reason = format!("no entry of the allowlist covers {target}");
@@ -147,7 +160,17 @@ impl Gate<'_> {
                     reason,
                 ))
             }
-            Self::Policy(policy, subject) => policy.leg(subject, target),
+            Self::Policy(policy, subject) => {
+                let (access, leg) = policy.reach(subject, target, head);
+                access.map(|access| (Some(access), leg))
+            }
+        }
+    }
+
+    fn left_to_parent(&self, leg: &Leg, target: &Target) -> Option<Decision> {
+        match self {
+            Self::Entries(_) => None,
+            Self::Policy(policy, _) => policy.left_to_parent(leg, target),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     catalog::{Item, ItemKind, pins_file},
     config,
     policy::{
-        self, Access, AccessMode, Approval, Permit, Pin, ReadOnly, Server, Snapshot, Unasked,
+        self, Access, AccessMode, Approval, Head, Permit, Pin, ReadOnly, Server, Snapshot, Unasked,
     },
     refusal::Code,
     subject::Subject,
@@ -34,7 +34,7 @@ impl Policy {
         question.subject(&self.0.settings.identity.method)
     }
 
-    fn snapshot(&self) -> &Snapshot {
+    pub(super) fn snapshot(&self) -> &Snapshot {
         &self.0.policy
     }
 
@@ -48,12 +48,25 @@ impl Policy {
         &self.0.settings.dns
     }
 
-    /// The leg on which `subject` reaches `target`.
-    pub(super) fn leg(&self, subject: &Subject, target: &Target) -> Result<Leg, Decision> {
-        let server = self.server_at(target).ok_or_else(|| unregistered(target))?;
-        match self.access(subject, server) {
-            (_, Some(permit)) => Ok(permit.leg()),
-            (decision, None) => Err(decision),
+    /// What lets `subject` reach `target`, and the leg on which it does: that of the server which is registered there, or
+    /// the proxy. A refusal comes with the leg that address rules would see.
+    pub(super) fn reach(
+        &self,
+        subject: &Subject,
+        target: &Target,
+        head: Head<'_>,
+    ) -> (Result<Decision, Decision>, Leg) {
+        match self.server_at(target).filter(|_| !self.is_proxied(target)) {
+            None => (self.through_proxy(subject, target, head), Leg::Proxy),
+            Some(server) => {
+                let (decision, permit) = self.access(subject, server);
+                let reached = if permit.is_some() {
+                    Ok(decision)
+                } else {
+                    Err(decision)
+                };
+                (reached, Leg::Server(server.name.clone()))
+            }
         }
     }
 
@@ -105,15 +118,6 @@ impl Policy {
         let reason = format!("no server `{name}`; registered: {}", names.join(", "));
         Decision::refuse("access", Code::ServerUnknown, "servers", reason)
     }
-}
-
-/// The refusal of a place where no server is registered.
-pub(super) fn unregistered(target: &Target) -> Decision {
-    let reason = format!(
-        "no server is registered at {target}; register it in servers/NAME.toml (the forward proxy is not available in \
-         this version)"
-    );
-    Decision::refuse("access", Code::HostNotAllowed, "servers", reason)
 }
 
 /// Whether a call to `tool` would run.

@@ -26,6 +26,14 @@ pub(super) struct Question {
     /// The user's groups, separated by commas.
     #[arg(long, value_name = "G", value_delimiter = ',')]
     groups: Vec<String>,
+    /// The method of the request, for an http URL.
+    #[arg(
+        long,
+        value_name = "METHOD",
+        default_value = "GET",
+        conflicts_with = "batch"
+    )]
+    pub(super) method: String,
     /// Suppose that NAME has this address, and do not ask for it; may be repeated.
     #[arg(long, value_name = "NAME=ADDR", value_parser = supposed, conflicts_with = "batch")]
     pub(super) resolve: Vec<(Name, IpAddr)>,

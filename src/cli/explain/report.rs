@@ -15,12 +15,15 @@ use crate::{
     subject::Subject,
 };
 
+/// The verdict on what passes only because a rule does no more than report.
+pub(super) const WOULD_REFUSE: &str = "would_refuse";
+
 /// One decision on the way of a call.
 #[derive(Debug, Serialize)]
 pub(super) struct Decision {
     /// `access`, `tool`, a host name, or an address.
     pub(super) about: String,
-    /// `allow`, `deny`, or `error`.
+    /// `allow`, `would_refuse`, `deny`, or `error`.
     pub(super) verdict: &'static str,
     /// The code of a refusal.
     pub(super) code: Option<&'static str>,
@@ -123,10 +126,11 @@ impl Report {
         subject: &Subject,
         decisions: Vec<Decision>,
     ) -> Self {
-        let worst = decisions
-            .iter()
-            .map(|decision| decision.verdict)
-            .find(|&verdict| verdict != "allow");
+        let verdicts = decisions.iter().map(|decision| decision.verdict);
+        let reported = verdicts.clone().find(|&verdict| verdict == WOULD_REFUSE);
+        let refused = verdicts
+            .clone()
+            .find(|verdict| !["allow", WOULD_REFUSE].contains(verdict));
         Self {
             target,
             server,
@@ -134,13 +138,13 @@ impl Report {
             agent: subject.agent.to_string(),
             user: subject.user.to_string(),
             groups: subject.groups.iter().map(ToString::to_string).collect(),
-            verdict: worst.unwrap_or("allow"),
+            verdict: refused.or(reported).unwrap_or("allow"),
             decisions,
         }
     }
 
     pub(super) fn allowed(&self) -> bool {
-        self.verdict == "allow"
+        ["allow", WOULD_REFUSE].contains(&self.verdict)
     }
 
     /// Writes it for a person.

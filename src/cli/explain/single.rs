@@ -17,7 +17,7 @@ use crate::{
     address::{Host, Leg, Name, Rules, Target},
     app, config,
     egress::{self, Answer, Dns, Error, Resolve, ResolveError},
-    policy::Server,
+    policy::{Head, Server},
     subject::Subject,
 };
 
@@ -52,25 +52,25 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn url(&self, url: &str) -> Result<Report, Failed> {
-        let target = match Target::from_operator(url) {
-            Ok(target) => target,
+        let (target, path) = match Target::from_operator_with_path(url) {
+            Ok(read) => read,
             Err(malformed) => {
                 let refused =
                     Decision::refuse("url", malformed.code(), "malformed", malformed.to_string());
                 return Ok(self.report(url.to_owned(), None, vec![refused]));
             }
         };
-        let server = self.policy.server_at(&target);
-        let (access, leg) = match server {
-            Some(server) => (
-                self.policy.access(self.subject, server).0,
-                Leg::Server(server.name.clone()),
-            ),
-            // What its addresses would need, were it registered.
-            None => (policy::unregistered(&target), Leg::Server("NAME".into())),
+        let head = Head {
+            method: &self.question.method,
+            path: &path,
         };
-        let mut decisions = vec![access];
-        decisions.extend(self.addresses(&leg, &target)?);
+        let server = self.policy.server_at(&target);
+        let (access, leg) = self.policy.reach(self.subject, &target, head);
+        let mut decisions = vec![access.unwrap_or_else(|refused| refused)];
+        match self.policy.left_to_parent(&leg, &target) {
+            Some(left) => decisions.push(left),
+            None => decisions.extend(self.addresses(&leg, &target)?),
+        }
         Ok(self.report(target.to_string(), server, decisions))
     }
 

@@ -39,6 +39,7 @@ fn inputs(files: &[File]) -> Inputs<'_> {
         calls: CallLimits::default(),
         own_addresses: Vec::new(),
         own_listeners: Vec::new(),
+        parent: None,
     }
 }
 
@@ -82,7 +83,7 @@ fn faults_of_all_files_come_at_once_and_in_order() {
         ),
         (
             "egress.toml",
-            "[[private]]\nhost = \"*.corp.example\"\nport = \"any\"\nfor = [\"proxy\", \"x\"]\n",
+            "[[private]]\nhost = \"*.corp.example\"\nport = \"any\"\nfor = [\"webhook\", \"x\"]\n",
         ),
         ("servers/Big.toml", "url = \"https://mcp.example.com/\"\n"),
         ("access.toml", ""),
@@ -93,8 +94,8 @@ fn faults_of_all_files_come_at_once_and_in_order() {
         "\
 access.toml: not available in this version; remove the file, or begin its name with `_`
 egress.toml:2:8: private[0].host: a private grant opens one exact host, never a pattern; write the host's name
-egress.toml:4:8: private[0].for[0]: `proxy` is not available in this version; remove it
-egress.toml:4:17: private[0].for[1]: found `x`, expected \"server:NAME\"; correct it
+egress.toml:4:8: private[0].for[0]: `webhook` is not available in this version; remove it
+egress.toml:4:19: private[0].for[1]: found `x`, expected \"server:NAME\" or \"proxy\"; correct it
 keys.toml:1:1: key[0]: `user` is missing; add it
 keys.toml:2:10: key[0].sha256: expected 64 hexadecimal digits, the SHA-256 of a key; `tollgate agent-key new` writes them
 keys.toml:3:9: key[0].agent: expected 1 to 128 visible characters, without spaces at the ends; correct the name
@@ -178,7 +179,8 @@ proptest! {
         );
         let egress = format!(
             "nat64_prefixes = [\"{text}\"]\nfake_ip_ranges = [\"{text}\"]\n[[private]]\nhost = \"{text}\"\nport = {number}\n\
-             addresses = [\"{text}\"]\nfor = [\"server:{text}\"]\n"
+             addresses = [\"{text}\"]\nfor = [\"server:{text}\", \"proxy\"]\n[[allow]]\nhost = \"{text}\"\nwho.users = [\"{text}\"]\n\
+             scheme = \"http\"\nmethods = [\"{text}\"]\npaths = [\"/{text}\"]\n[[deny]]\nhost = \"*.{text}:1\"\nwho.agents = [\"{text}\"]\n"
         );
         let found = compiled(&[("servers/a.toml", &server), ("egress.toml", &egress)], |_| {});
         prop_assert!(found.is_err());

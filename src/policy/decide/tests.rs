@@ -32,6 +32,7 @@ fn snapshot(access_mode: Option<&str>) -> Snapshot {
         calls: CallLimits::default(),
         own_addresses: Vec::new(),
         own_listeners: Vec::new(),
+        parent: None,
     })
     .expect("no faults");
     snapshot.generation = 7;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::{
     address::{Host, Leg},
+    clock::{Clock, SystemClock},
     config::{Environment, Method, Settings},
-    policy::{Access, AccessMode, Pin, Server, Snapshot},
+    policy::{Access, AccessMode, Local, Pin, Server, Snapshot, lints},
 };
 
 /// All of them; `servers` stand in the order in which they are told of.
@@ -28,6 +29,7 @@ pub(super) fn warnings(
             .iter()
             .filter_map(|server| unused(server, method, policy)),
     );
+    warnings.extend(idle_rules(method, policy));
     warnings
 }
 
@@ -102,6 +104,18 @@ fn unpinned(server: &Server) -> Option<String> {
              --accept-all` while tollgate runs"
         )
     })
+}
+
+/// Rules of the forward proxy that can never decide anything.
+fn idle_rules(method: &Method, policy: &Snapshot) -> Vec<String> {
+    let local = match method {
+        Method::Local { user, tenant } => Some(Local {
+            tenant: tenant.clone(),
+            user: user.clone(),
+        }),
+        Method::Keys => None,
+    };
+    lints(policy, local.as_ref(), SystemClock.now())
 }
 
 /// A server of tenants that no caller can be of; where there is no key at all, another warning says so.

@@ -138,7 +138,7 @@ egress.toml:17:33: private[3].addresses[1]: found `10.0.0.1/8`, whose last bits 
 egress.toml:17:47: private[3].addresses[2]: found `x`, expected a network such as \"10.20.0.0/16\"
 egress.toml:21:8: private[4].port: `any` is for loopback hosts only; name the port
 egress.toml:22:11: private[4].address: stands beside `addresses`, which would have no effect; keep one of the two
-egress.toml:24:7: private[4].for: names nothing, so the grant opens nothing; write for = [\"server:NAME\"]"
+egress.toml:24:7: private[4].for: names nothing, so the grant opens nothing; write for = [\"server:NAME\"] or for = [\"proxy\"]"
     );
 }
 
