@@ -24,6 +24,9 @@ const MAX_LINE: usize = 16 * 1024;
 /// The most header fields.
 const MAX_FIELDS: usize = 100;
 
+/// How a TLS client begins, for which a proxy URL with `https://` is enough. It sends no line that would end.
+const TLS_HANDSHAKE: u8 = 22;
+
 /// The head of a request, as far as it concerns whoever it is forwarded to.
 pub struct Head {
     /// The method, never TRACE.
@@ -73,6 +76,9 @@ impl Heads {
     /// Where the head ends. The parser would take a bare LF for the end of a line, which others do not.
     fn end(&mut self, input: &[u8]) -> Result<Option<usize>, HeadError> {
         let input = &input[..input.len().min(MAX_HEAD)];
+        if input.first() == Some(&TLS_HANDSHAKE) {
+            return Err(HeadError::Tls);
+        }
         for at in memchr::memchr_iter(b'\n', &input[self.searched..]) {
             let before = &input[..self.searched + at];
             if self.lines == 0 && before.len() >= MAX_LINE {

@@ -9,6 +9,9 @@ use crate::{
 /// A head that is refused. No variant holds what a field said.
 #[derive(Debug, thiserror::Error)]
 pub enum HeadError {
+    /// TLS in the place of a head.
+    #[error("TLS was spoken where a request head belongs; write the proxy's URL with `http://`")]
+    Tls,
     /// A line that ends in a bare LF.
     #[error("a line of the request head does not end in CRLF")]
     LineEnd,
