@@ -47,6 +47,8 @@ pub struct Head {
     pub websocket: bool,
     /// Whether the client leaves the connection open for another request.
     pub persists: bool,
+    /// Whether `Host` names the target.
+    agrees: bool,
 }
 
 /// Looks for the head of a request in bytes that arrive piece by piece; the result does not depend on the pieces.
@@ -140,7 +142,19 @@ impl Head {
             authorization: fields.authorization,
             websocket: fields.websocket,
             persists: is_current && !fields.closes,
+            agrees: fields.agrees,
         })
+    }
+
+    /// Checks that `Host` names the target. The target counts (RFC 9112, section 3.2.2), so the verdict on it comes first:
+    /// a request that fails here has an allowed one.
+    ///
+    /// # Errors
+    ///
+    /// [`HeadError::HostMismatch`].
+    pub fn check_host(&self) -> Result<(), HeadError> {
+        let agrees = self.agrees.then_some(());
+        agrees.ok_or_else(|| HeadError::HostMismatch(self.target.authority()))
     }
 }
 

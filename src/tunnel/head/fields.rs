@@ -40,6 +40,8 @@ pub(super) struct Fields {
     pub(super) body: Body,
     pub(super) authorization: Option<HeaderValue>,
     pub(super) websocket: bool,
+    /// Whether `Host` names the target, or is absent where it may be.
+    pub(super) agrees: bool,
     /// Whether `Connection` says `close`.
     pub(super) closes: bool,
 }
@@ -52,7 +54,12 @@ impl Fields {
         target: &Target,
         is_current: bool,
     ) -> Result<Self, HeadError> {
-        host(&mut headers, target, is_current)?;
+        let agrees = match take(&mut headers, HOST, "Host")? {
+            Some(host) => names(&host, target),
+            // HTTP/1.0 need not send it (RFC 9112, section 3.2).
+            None if is_current => return Err(HeadError::NoHost),
+            None => true,
+        };
         let body = body(&mut headers, method, is_current)?;
         let mut authorization = take(&mut headers, PROXY_AUTHORIZATION, "Proxy-Authorization")?;
         if let Some(value) = &mut authorization {
@@ -67,25 +74,15 @@ impl Fields {
             headers,
             body,
             authorization,
+            agrees,
             websocket: upgrades && *method == Method::GET && body == Body::None,
             closes: named.contains(&HeaderName::from_static("close")),
         })
     }
 }
 
-/// Takes `Host` out, which names the target (RFC 9112, section 3.2; HTTP/1.0 need not send it).
-fn host(headers: &mut HeaderMap, target: &Target, is_current: bool) -> Result<(), HeadError> {
-    let Some(host) = take(headers, HOST, "Host")? else {
-        return if is_current {
-            Err(HeadError::NoHost)
-        } else {
-            Ok(())
-        };
-    };
-    let agrees = std::str::from_utf8(host.as_bytes()).is_ok_and(|host| target.is_named_by(host));
-    agrees
-        .then_some(())
-        .ok_or_else(|| HeadError::HostMismatch(target.authority()))
+fn names(host: &HeaderValue, target: &Target) -> bool {
+    std::str::from_utf8(host.as_bytes()).is_ok_and(|host| target.is_named_by(host))
 }
 
 /// Takes out what frames the body.

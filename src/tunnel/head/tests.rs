@@ -7,6 +7,9 @@ use super::*;
 fn read(text: &str) -> Result<Option<(String, String)>, HeadError> {
     let mut input = BytesMut::from(text);
     let head = Heads::default().next(&mut input)?;
+    if let Some(head) = &head {
+        head.check_host()?;
+    }
     Ok(head.map(|head| (shown(&head), String::from_utf8_lossy(&input).into_owned())))
 }
 
