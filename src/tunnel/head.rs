@@ -66,7 +66,7 @@ impl Heads {
     ///
     /// # Errors
     ///
-    /// [`HeadError`], as soon as no further byte could make a head of it; the connection is of no use then.
+    /// [`HeadError`]; the connection is of no use then.
     pub fn next(&mut self, input: &mut BytesMut) -> Result<Option<Head>, HeadError> {
         let Some(end) = self.end(input)? else {
             return Ok(None);
