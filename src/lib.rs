@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 6 | `main`, `cli`, `app` | everything |
 //! | 5 | `listen`, `store`, `demo` | layers 0–4 |
-//! | 4 | `gateway` | layers 0–3 |
+//! | 4 | `gateway`, `tunnel` | layers 0–3, not one another |
 //! | 3 | `upstream`, `approval`, `identity` | layers 0–2, not one another |
 //! | 2 | `egress`, `catalog`, `budget`, `audit`, `vault` | layers 0–1, not one another; `egress` takes `audit`'s proof types |
 //! | 1 | `policy`, `address`, `mcp`, `config` | layer 0; `policy` also `address`; no I/O |
@@ -25,6 +25,8 @@ pub mod identity;
 pub mod mcp;
 // One call: the pipeline, from top to bottom.
 pub mod gateway;
+// One flow: what a forward proxy reads of its clients.
+pub mod tunnel;
 // May: files become a checked snapshot; decide (pure).
 pub mod policy;
 // Where: target, host, the table of ranges, the judge (pure).

@@ -69,8 +69,12 @@ impl Host {
         }
     }
 
-    /// Reads the host of a URL or authority: ASCII, IPv6 in brackets.
-    pub(super) fn from_url(text: &str) -> Result<Self, Malformed> {
+    /// Reads a host as a URL, an authority or a server name indication spells it: ASCII, IPv6 in brackets.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] says what is wrong with the text.
+    pub fn from_url(text: &str) -> Result<Self, Malformed> {
         match text.strip_prefix('[') {
             Some(rest) => bracketed(rest).map(|address| Self::Ip(address.into())),
             None => name_or_ipv4(text),

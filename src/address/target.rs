@@ -62,11 +62,7 @@ impl Target {
         let (scheme, authority, path) = split(url)?;
         let target = Self::from_parts(scheme, authority, Some(scheme.default_port()))?;
         graphic_ascii(path)?;
-        let path = match path.as_bytes().first() {
-            Some(b'/') => Cow::Borrowed(path),
-            _ => Cow::Owned(format!("/{path}")),
-        };
-        Ok((target, path))
+        Ok((target, rooted(path)))
     }
 
     /// Reads a URL that came over the wire: ASCII only.
@@ -75,9 +71,19 @@ impl Target {
     ///
     /// As [`Target::from_operator`], and for everything that is not graphic ASCII.
     pub fn from_wire(url: &str) -> Result<Self, Malformed> {
+        Self::from_wire_with_path(url).map(|(target, _)| target)
+    }
+
+    /// Reads a URL that came over the wire, with its path and query as [`Target::from_operator_with_path`] returns them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Target::from_wire`].
+    pub fn from_wire_with_path(url: &str) -> Result<(Self, Cow<'_, str>), Malformed> {
         graphic_ascii(url)?;
-        let (scheme, authority, _path) = split(url)?;
-        Self::from_parts(scheme, authority, Some(scheme.default_port()))
+        let (scheme, authority, path) = split(url)?;
+        let target = Self::from_parts(scheme, authority, Some(scheme.default_port()))?;
+        Ok((target, rooted(path)))
     }
 
     /// Reads a CONNECT authority, `host:port` (RFC 9110 section 9.3.6); the scheme of a tunnel is https.
@@ -112,6 +118,13 @@ impl Target {
         } else {
             format!("{}:{}", self.host, self.port)
         }
+    }
+
+    /// Whether the value of a `Host` header names this destination. It may leave the port out.
+    pub fn is_named_by(&self, host: &str) -> bool {
+        let named =
+            graphic_ascii(host).and_then(|()| Self::from_parts(self.scheme, host, Some(self.port)));
+        named.is_ok_and(|named| named == *self)
     }
 
     fn from_parts(
@@ -195,6 +208,15 @@ fn split(url: &str) -> Result<(Scheme, &str, &str), Malformed> {
     }
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     Ok((scheme, authority, path))
+}
+
+/// A path with its query, made to begin with `/`.
+fn rooted(path: &str) -> Cow<'_, str> {
+    if path.starts_with('/') {
+        Cow::Borrowed(path)
+    } else {
+        Cow::Owned(format!("/{path}"))
+    }
 }
 
 /// Refuses what parsers read differently: control bytes, spaces, backslashes, and everything outside ASCII.

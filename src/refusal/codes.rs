@@ -70,6 +70,17 @@ codes! {
     ScopeMissing "identity.scope" Caller 403 Http, "use a key with the scope that the request needs";
     ActingRefused "identity.acting_refused" Caller 403 Http, "leave Tollgate-User and Tollgate-Groups out, or use a key that may act for others";
 
+    ProxyTarget "tunnel.bad_target" Caller 400 Http, "ask the proxy for `CONNECT host:port` or for an absolute http:// URL";
+    TargetTooLong "tunnel.target_too_long" Caller 414 Http, "ask for a shorter URL";
+    HostMismatch "tunnel.host_mismatch" Caller 421 Http, "send the host and port of the target as `Host`, once";
+    MethodRefused "tunnel.method_refused" Caller 405 Http, "use another method";
+    ProxyCredentialMissing "tunnel.credential_missing" Caller 407 Http, "put the agent key into the proxy URL, http://:KEY@HOST:PORT, or send it as `Proxy-Authorization: Bearer KEY`";
+    ProxyCredentialInvalid "tunnel.credential_invalid" Caller 407 Http, "put the agent key behind the colon of the proxy URL, http://:KEY@HOST:PORT; before the colon stands the user it acts for, or nothing";
+    NotTls "tunnel.not_tls" Caller 403 Http, "speak TLS in the tunnel, or ask the operator for tls = \"opaque\"";
+    HelloInvalid "tunnel.hello_invalid" Caller 403 Http, "begin the tunnel with a well-formed TLS ClientHello";
+    SniMissing "tunnel.sni_missing" Caller 403 Http, "send the host of the tunnel as TLS server name, or ask the operator for tls = \"opaque\"";
+    SniMismatch "tunnel.sni_mismatch" Caller 403 Http, "open a tunnel to the host that TLS names";
+
     ContentType "mcp.content_type" Caller 415 Http, "send `Content-Type: application/json`";
     Accept "mcp.accept" Caller 406 Http, "accept both application/json and text/event-stream";
     HeaderDuplicate "mcp.header_duplicate" Caller 400 Rpc(-32020), "send each protocol header once";

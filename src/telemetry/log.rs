@@ -12,7 +12,7 @@ use tracing_subscriber::{
 };
 
 /// The rooms whose level can be set.
-pub const ROOMS: [&str; 20] = [
+pub const ROOMS: [&str; 21] = [
     "address",
     "app",
     "approval",
@@ -30,6 +30,7 @@ pub const ROOMS: [&str; 20] = [
     "policy",
     "store",
     "telemetry",
+    "tunnel",
     "upstream",
     "vault",
     "tollgate",

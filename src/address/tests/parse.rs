@@ -69,6 +69,40 @@ fn urls_are_read_strictly() {
 }
 
 #[test]
+fn the_wire_gives_a_path_as_it_is_written() {
+    for (url, path) in [
+        ("http://example.com/a/../b%2F?x=1&y", "/a/../b%2F?x=1&y"),
+        ("http://example.com?x", "/?x"),
+        ("http://example.com", "/"),
+    ] {
+        let (found, written) = Target::from_wire_with_path(url).unwrap();
+        assert_eq!((found, &*written), (target("http://example.com"), path));
+    }
+    assert!(Target::from_wire_with_path("http://example.com/\u{e9}").is_err());
+}
+
+#[test]
+fn a_host_header_names_a_target_with_its_port_or_without() {
+    let named = |url: &str, host: &str| target(url).is_named_by(host);
+    assert!(named("http://example.com:8080", "EXAMPLE.com.:8080"));
+    assert!(named("http://example.com:8080", "example.com"));
+    assert!(named("https://[2606:4700::1]", "[2606:4700:0::1]:443"));
+    for other in [
+        "",
+        ":8080",
+        "example.com:80",
+        "example.com:",
+        "example.com/x",
+        "u@example.com",
+        "example.net",
+        "example.com ",
+        "ex\u{e4}mple.com",
+    ] {
+        assert!(!named("http://example.com:8080", other), "{other}");
+    }
+}
+
+#[test]
 fn operators_write_international_names_in_normal_form() {
     let read = |url| Target::from_operator(url).map(|target| target.to_string());
     assert_eq!(
