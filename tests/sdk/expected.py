@@ -7,6 +7,10 @@ import dataclasses
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 
+# Bytes of a result that get through Tollgate, and the tool that it puts beside the servers' own to read on.
+RESULT_BYTES = 16384
+READER = "tollgate__read_result"
+
 # What the servers offer that are written here, by the tools' names in python/tools.py and
 # typescript/tools.mjs.
 OWN = {
@@ -14,11 +18,17 @@ OWN = {
     "list": {
         "names": [
             *("ask", "cancelled", "change", "count", "echo", "fail", "measure", "roots"),
-            *("sample", "slow", "touch", "visit", "warn"),
+            *("sample", "slow", "survey", "touch", "visit", "warn"),
         ]
     },
     "call": {"tool": "echo", "arguments": {"text": "héllo"}, "text": "héllo"},
     "structured": {"tool": "measure", "arguments": {"town": "Ulm"}, "value": {"town": "Ulm", "degrees": 12}},
+    # Its tool promises a schema, and what is structured alone is larger than RESULT_BYTES.
+    "structured-large": {
+        "tool": "survey",
+        "arguments": {"count": 600},
+        "value": {"towns": [{"town": f"town {n}", "degrees": n} for n in range(600)]},
+    },
     "progress": {
         "tool": "count",
         "arguments": {"n": 3},
@@ -185,6 +195,30 @@ TIME = {
         "contains": "T03:00:00+00:00",
     },
     "error": {"tool": "get_current_time", "arguments": {"timezone": "Nowhere/Land"}, "contains": "Nowhere/Land"},
+    "ping": {},
+}
+
+
+def through_tollgate(steps):
+    """The steps of a server as Tollgate changes them: its own tool is listed, and what is too large is cut."""
+    changed = {**steps, "list": {**steps["list"], "names": [*steps["list"]["names"], READER]}}
+    large = changed.pop("structured-large", None)
+    if large:
+        says = ["[Incomplete: ", "do not invent the rest", "The tool reported no error", READER]
+        changed["cut"] = {**large, "says": says, "reader": READER}
+    return changed
+
+
+# Tollgate's own server, by which results of servers with `builtin = false` are read on.
+TOLLGATE = {
+    "capabilities": {"has": ["tools"]},
+    "list": {"names": ["read_result"]},
+    "error": {
+        "tool": "read_result",
+        "arguments": {"handle": "unheard of"},
+        "contains": "no result of yours is kept under this handle",
+    },
+    "error-arguments": {"tool": "read_result", "arguments": {}, "contains": "handle"},
     "ping": {},
 }
 

@@ -1,7 +1,7 @@
 """Official SDK clients through Tollgate to real MCP servers, every client with every server.
 
 Each cell runs the steps of `expected.py`: tools, resources, prompts, completion, logging, what
-changed, what a server asks its caller, cancellation. Each step counts. `--direct` leaves Tollgate
+changed, what a server asks its caller, results that are cut, cancellation. Each step counts. `--direct` leaves Tollgate
 out; it shows whether the pair works by itself.
 """
 
@@ -19,7 +19,17 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from expected import EVERYTHING, IMPOSSIBLE, LEGACY, MODERN, OWN, TIME  # noqa: E402
+from expected import (  # noqa: E402
+    EVERYTHING,
+    IMPOSSIBLE,
+    LEGACY,
+    MODERN,
+    OWN,
+    RESULT_BYTES,
+    TIME,
+    TOLLGATE,
+    through_tollgate,
+)
 from harness.process import ROOT, TOOLS, NotReady, accepts, free_port, running, wait_until  # noqa: E402
 from harness.tollgate import tollgate  # noqa: E402
 
@@ -54,8 +64,12 @@ CLIENTS = {
     "typescript-legacy": (LEGACY, ["node", TYPESCRIPT / "client_legacy.mjs"]),
     "rmcp": (MODERN, [HOME / "rmcp" / "debug" / "tollgate-sdk-rmcp"]),
 }
+# The server that Tollgate is itself.
+ITSELF = "tollgate"
 # What servers may ask their callers for.
 RELAY = ["elicitation", "sampling", "roots"]
+# The matrix is one caller to Tollgate, and reads more within a minute than a turn has by itself.
+SETTINGS = "[limits]\nturn_bytes = 67108864"
 # Clients that run at once. A server counts what its caller cancelled, so that it has one at a time.
 AT_ONCE = 3
 
@@ -64,20 +78,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--direct", action="store_true", help="without Tollgate")
     parser.add_argument("--client", choices=CLIENTS, help="only this client")
-    parser.add_argument("--server", choices=SERVERS, help="only this server")
+    parser.add_argument("--server", choices=[*SERVERS, ITSELF], help="only this server")
     options = parser.parse_args()
     clients = [options.client] if options.client else list(CLIENTS)
-    servers = [options.server] if options.server else list(SERVERS)
+    servers = [options.server] if options.server else [*SERVERS, *([] if options.direct else [ITSELF])]
+    if options.direct and ITSELF in servers:
+        parser.error(f"`{ITSELF}` cannot be left out of itself")
     # Node finds packages from where a script is.
     for script in (ROOT / "tests" / "sdk" / "typescript").glob("*.mjs"):
         shutil.copy(script, TYPESCRIPT)
     try:
         with contextlib.ExitStack() as stack:
-            ports = {name: stack.enter_context(serving(name)) for name in servers}
+            ports = {name: stack.enter_context(serving(name)) for name in servers if name != ITSELF}
             url = lambda name: f"http://127.0.0.1:{ports[name]}/mcp"  # noqa: E731
             if not options.direct:
-                url, _ = stack.enter_context(tollgate(ports, relay=RELAY, builtin=False))
-            passed, failed = matrix(clients, servers, url)
+                bounds = f"result_bytes = {RESULT_BYTES}"
+                url, _ = stack.enter_context(tollgate(ports, relay=RELAY, bounds=bounds, settings=SETTINGS))
+            passed, failed = matrix(clients, servers, url, options.direct)
     except NotReady as fault:
         print(fault)
         passed, failed = 0, 1
@@ -96,14 +113,15 @@ def serving(name):
             yield port
 
 
-def matrix(clients, servers, url):
+def matrix(clients, servers, url, is_direct):
     """Prints what becomes of each cell, in order; gives how many steps passed and failed."""
     at_once = threading.Semaphore(AT_ONCE)
     turns = {server: threading.Lock() for server in servers}
 
     def cell(client, server):
         with turns[server], at_once:
-            return run(client, url(server), steps_of(client, server))
+            steps = steps_of(client, server, is_direct)
+            return steps, *run(client, url(server), steps)
 
     cells = [(client, server) for server in servers for client in clients]
     passed = failed = 0
@@ -117,21 +135,26 @@ def matrix(clients, servers, url):
 
 
 def revision(client, server):
-    return min(CLIENTS[client][0], SERVERS[server][0])
+    newest = MODERN if server == ITSELF else SERVERS[server][0]
+    return min(CLIENTS[client][0], newest)
 
 
-def steps_of(client, server):
+def steps_of(client, server, is_direct):
     """The steps of a cell and their parameters."""
+    if server == ITSELF:
+        steps = TOLLGATE
+    else:
+        steps = SERVERS[server][1] if is_direct else through_tollgate(SERVERS[server][1])
     return {
         step: parameters
-        for step, parameters in SERVERS[server][1].items()
+        for step, parameters in steps.items()
         if not any(rule.covers(server, revision(client, server), step) for rule in IMPOSSIBLE)
     }
 
 
-def judge(client, server, version, outcomes, log):
+def judge(client, server, steps, version, outcomes, log):
     """Prints a cell; gives what failed, and how many steps it has."""
-    steps, expected = steps_of(client, server), revision(client, server)
+    expected = revision(client, server)
     faults = {step: outcomes.get(step, "not reached") for step in steps}
     # A client that could not connect reports that alone.
     faults = {"connect": outcomes["connect"]} if outcomes.get("connect", "ok") != "ok" else faults

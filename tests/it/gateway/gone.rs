@@ -153,3 +153,40 @@ async fn a_thousand_streams_that_are_left_leave_no_task_behind() {
     }
     eventually("tasks end", || tasks() <= few).await;
 }
+
+/// A server that closes its connection after each call of the one tool, and forgets every session before each of the other.
+#[tokio::test]
+async fn what_is_opened_anew_a_thousand_times_leaves_no_task_behind() {
+    const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let tools = Tools::start(|seen: &Seen| {
+        let answer = sound::message(seen.modern(), &sound::text("once"));
+        let mut steps = sound::json(&answer);
+        steps[0] = Step::Say(HEAD.to_vec());
+        steps.push(Step::Close);
+        (seen.tool() == "get_fault").then_some(steps)
+    })
+    .await;
+    let pipeline = Pipeline::new();
+    let door = pipeline.listen(quiet::policy(&tools));
+    let session = quiet::session(door).await;
+    let tasks = || Handle::current().metrics().num_alive_tasks();
+    let mut few = 0;
+    for round in 0..500 {
+        tools.forget_sessions();
+        for (ask, said) in [
+            (Agent::modern("demo").call("1", "get_fault"), "once"),
+            (session.call("1", "get_weather"), "ok get_weather"),
+        ] {
+            let reply = door.open(ask).await.whole().await;
+            let result = &reply.json()["result"];
+            assert_eq!(result["content"][0]["text"], said, "{}", reply.body);
+        }
+        if round == 4 {
+            eventually("connections are closed", || tools.open() <= 1).await;
+            few = tasks();
+        }
+    }
+    assert_eq!(tools.of("initialize").len(), 501);
+    assert!(tools.connections() >= 500);
+    eventually("tasks end", || tasks() <= few).await;
+}

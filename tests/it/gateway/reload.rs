@@ -238,3 +238,48 @@ async fn a_removed_server_is_unknown_and_a_removed_key_opens_nothing() {
     Agent::modern("s").with_key(ann).good(&gate).await;
     gate.stop().await;
 }
+
+/// Neither what a server says nor what its file says stops the others.
+#[tokio::test]
+async fn a_malformed_server_stops_no_other() {
+    let nonsense = |seen: &Seen| {
+        let list = sound::result(seen.modern(), r#"{"tools":7}"#);
+        (seen.method() == "tools/list").then_some(list)
+    };
+    let bad = Tools::start(nonsense).await;
+    let tools = Tools::start(|_| None).await;
+    let policy =
+        Policy::local("")
+            .server("a", bad.address, "", "")
+            .server("s", tools.address, "", "");
+    let gate = Gate::start(&policy);
+    let agents = Agent::both("s", &gate).await;
+    let others = Agent::both("a", &gate).await;
+    for agent in &others {
+        let reply = gate.send(agent.call("1", "get_weather")).await;
+        assert_eq!(agent.refusal(&reply), "upstream.malformed");
+    }
+    for agent in &agents {
+        agent.good(&gate).await;
+    }
+    let file = gate.folder().join("servers/a.toml");
+    let sound = std::fs::read_to_string(&file).unwrap();
+    write(&file, "kind = 7\n");
+    assert!(matches!(gate.handle.reload(), Outcome::Rejected { .. }));
+    for agent in &agents {
+        agent.good(&gate).await;
+    }
+    let moved = sound.replace(&bad.address.to_string(), &tools.address.to_string());
+    assert_ne!(moved, sound);
+    write(&file, &moved);
+    let grants = gate.folder().join("egress.toml");
+    let text = std::fs::read_to_string(&grants).unwrap();
+    let (_, last) = text.rsplit_once("[[private]]").unwrap();
+    let both = last.replace("\"server:s\"", "\"server:a\", \"server:s\"");
+    write(&grants, &format!("[[private]]{both}"));
+    assert!(matches!(gate.handle.reload(), Outcome::Changed { .. }));
+    for agent in [Agent::modern("a")].iter().chain(&agents) {
+        agent.good(&gate).await;
+    }
+    gate.stop().await;
+}

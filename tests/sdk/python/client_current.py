@@ -25,7 +25,7 @@ class Current:
         self.tell_roots_changed = client.send_roots_list_changed
 
     async def tools(self):
-        return [tool.name for tool in (await self.client.list_tools()).tools]
+        return (await self.client.list_tools()).tools
 
     async def resources(self):
         return [str(resource.uri) for resource in (await self.client.list_resources()).resources]

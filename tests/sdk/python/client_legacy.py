@@ -22,7 +22,7 @@ class Legacy:
         self.tell_roots_changed = session.send_roots_list_changed
 
     async def tools(self):
-        return [tool.name for tool in (await self.session.list_tools()).tools]
+        return (await self.session.list_tools()).tools
 
     async def resources(self):
         return [str(resource.uri) for resource in (await self.session.list_resources()).resources]

@@ -56,7 +56,8 @@ class Steps:
         expect(sorted(set(has) - set(found)), [])
 
     async def list(self, names, optional=()):
-        expect(sorted(set(await self.client.tools()) - set(optional)), sorted(names))
+        found = {tool.name for tool in await self.client.tools()}
+        expect(sorted(found - set(optional)), sorted(names))
 
     async def call(self, tool, arguments, text=None, contains=None):
         is_error, found = text_of(await self.client.call(tool, arguments))
@@ -65,6 +66,36 @@ class Steps:
 
     async def structured(self, tool, arguments, value):
         expect(structured_of(await self.client.call(tool, arguments)), value)
+
+    async def cut(self, tool, arguments, value, says, reader):
+        """A result of which a part is missing passes the client's check, says so, and can be read on."""
+        promises = {tool.name: output_schema_of(tool) for tool in await self.client.tools()}
+        expect(promises[tool] is None, False)
+        result = await self.client.call(tool, arguments)
+        is_error, found = text_of(result)
+        expect((is_error, structured_of(result)), (True, None))
+        for part in says:
+            compare(found, None, part)
+        cut = result.meta["io.tollgate/cut"]
+        expect((cut["why"], cut["tool"], cut["kept"] < cut["bytes"]), ("result", reader, True))
+        texts = await self._read_on(cut, 0)
+        expect(json.loads(texts[-1]), value)
+        rest = "".join(await self._read_on(cut, cut["offset"]))
+        expect((rest != "", "".join(texts).endswith(rest)), (True, True))
+
+    async def _read_on(self, cut, offset):
+        """The texts of a result from there on; what is structured is the last of them."""
+        texts, end = [], None
+        while offset is not None:
+            result = await self.client.call(cut["tool"], {"handle": cut["handle"], "offset": offset})
+            expect(text_of(result)[0], False)
+            place, said = result.meta["io.tollgate/read"], result.content[0].text
+            if place["offset"] == end:
+                texts[-1] += said
+            else:
+                texts.append(said)
+            end, offset = place["end"], place.get("next")
+        return texts
 
     async def progress(self, tool, arguments, contains, seen):
         found = []
@@ -201,3 +232,7 @@ def text_of(result):
 
 def structured_of(result):
     return result.structured_content if hasattr(result, "structured_content") else result.structuredContent
+
+
+def output_schema_of(tool):
+    return tool.output_schema if hasattr(tool, "output_schema") else tool.outputSchema

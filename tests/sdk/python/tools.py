@@ -5,11 +5,21 @@ servers themselves, and `register` takes it as `changed` and `touched`.
 """
 
 import anyio
+from pydantic import BaseModel
 
 # Where a server sends its caller's user; nobody goes there.
 SIGN_IN = "https://example.com/sign-in"
 
 cancelled_calls = 0
+
+
+class Town(BaseModel):
+    town: str
+    degrees: int
+
+
+class Survey(BaseModel):
+    towns: list[Town]
 
 
 def register(server, context_type, error_type, changed, touched):
@@ -26,6 +36,10 @@ def register(server, context_type, error_type, changed, touched):
     @server.tool(description="returns a structured result")
     async def measure(town: str) -> dict[str, str | int]:
         return {"town": town, "degrees": 12}
+
+    @server.tool(description="returns as many towns as are asked for, under a schema")
+    async def survey(count: int) -> Survey:
+        return Survey(towns=[Town(town=f"town {n}", degrees=n) for n in range(count)])
 
     @server.tool(description="reports progress n times")
     async def count(n: int, context: context_type) -> str:

@@ -115,6 +115,39 @@ class Steps {
         assert.deepEqual((await this.way.call({ name: tool, arguments: args })).structuredContent, value);
     }
 
+    /** A result of which a part is missing passes the client's check, says so, and can be read on. */
+    async cut({ tool, arguments: args, value, says, reader }) {
+        const promised = (await this.client.listTools()).tools.find(({ name }) => name === tool);
+        assert.notEqual(promised.outputSchema, undefined);
+        const result = await this.way.call({ name: tool, arguments: args });
+        const [isError, found] = outcome(result);
+        assert.deepEqual([isError, result.structuredContent], [true, undefined]);
+        for (const part of says) {
+            compare(found, undefined, part);
+        }
+        const cut = result._meta['io.tollgate/cut'];
+        assert.deepEqual([cut.why, cut.tool, cut.kept < cut.bytes], ['result', reader, true]);
+        const texts = await this.#readOn(cut, 0);
+        assert.deepEqual(JSON.parse(texts.at(-1)), value);
+        const rest = (await this.#readOn(cut, cut.offset)).join('');
+        assert.deepEqual([rest !== '', texts.join('').endsWith(rest)], [true, true]);
+    }
+
+    /** The texts of a result from there on; what is structured is the last of them. */
+    async #readOn({ tool, handle }, offset) {
+        const texts = [];
+        for (let end = null; offset !== undefined; ) {
+            const result = await this.way.call({ name: tool, arguments: { handle, offset } });
+            assert.equal(outcome(result)[0], false);
+            const place = result._meta['io.tollgate/read'];
+            const before = place.offset === end ? texts.pop() : '';
+            texts.push(before + result.content[0].text);
+            end = place.end;
+            offset = place.next;
+        }
+        return texts;
+    }
+
     async progress({ tool, arguments: args, contains, seen }) {
         const found = [];
         const onprogress = ({ progress, total }) => found.push([progress, total]);

@@ -28,6 +28,17 @@ export function register(server, { ResourceTemplate, completable }, contextOf) {
         structuredContent: { town, degrees: 12 }
     }));
 
+    const towns = z.array(z.object({ town: z.string(), degrees: z.number().int() }));
+    const survey = {
+        description: 'returns as many towns as are asked for, under a schema',
+        inputSchema: z.object({ count: z.number().int() }),
+        outputSchema: z.object({ towns })
+    };
+    server.registerTool('survey', survey, async ({ count }) => ({
+        content: [{ type: 'text', text: `${count} towns` }],
+        structuredContent: { towns: Array.from({ length: count }, (_, n) => ({ town: `town ${n}`, degrees: n })) }
+    }));
+
     tool('count', 'reports progress n times', { n: z.number().int() }, async ({ n }, context) => {
         for (let step = 1; step <= n; step++) {
             await context.progress(step, n);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Agent, Gate, Policy, SMALL, before, result, stop, text};
+use super::{Agent, Gate, Policy, SMALL, before, called, offering, result, stop, text};
 use crate::support::{
     client::Exchange,
     sound as say,
@@ -222,6 +222,34 @@ async fn results_that_are_no_objects_are_refused() {
             assert_eq!(agent.refusal(&reply), "upstream.malformed", "{whole}");
         }
         stop(gate).await;
+    }
+}
+
+/// Nothing is made of structure that is no object: it is as its server wrote it, or a text where it does not fit.
+#[tokio::test]
+async fn structure_that_is_no_object_is_itself_or_a_text() {
+    for (small, large) in [
+        (json!([1, { "k": 2 }]), json!(vec!["x"; 9000])),
+        (json!("x"), json!("x".repeat(20_000))),
+        (json!(7), json!(vec![7; 9000])),
+    ] {
+        for (structured, is_whole) in [(&small, true), (&large, false)] {
+            let whole = json!({ "content": [], "structuredContent": structured });
+            let (_tools, gate) = offering(whole, "", SMALL).await;
+            for agent in Agent::both("s", &gate).await {
+                let found = called(&gate, &agent, "json").await;
+                if is_whole {
+                    assert_eq!(&found["structuredContent"], structured);
+                    assert_eq!(found["isError"], Value::Null);
+                    continue;
+                }
+                assert_eq!(found.get("structuredContent"), None);
+                assert_eq!(found["isError"], true);
+                let shown = found["content"][0]["text"].as_str().unwrap();
+                assert_eq!(shown[..1000], structured.to_string()[..1000]);
+            }
+            gate.stop().await;
+        }
     }
 }
 
