@@ -29,30 +29,29 @@ class Started(typing.NamedTuple):
 
 
 @contextlib.contextmanager
-def tollgate(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", settings="", builtin=True):
+def tollgate(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", settings="", alone=()):
     """Runs `tollgate serve` in front of `servers`, a dict of name and port on 127.0.0.1.
 
     Callers are one local user, or an agent for each of `keys` (`tg_…`). `prefix` goes before the command.
     `relay` names what the servers may ask of their clients, as a server's file does under `[relay]`; `effects` are
     tools that do not only read; `bounds` are lines of the servers' `[limits]` and `settings` more tables of
-    tollgate.toml; `builtin` is whether Tollgate's own tools stand beside the servers'. Gives `url(name)`, where clients
-    find the server, and the process.
+    tollgate.toml; `alone` names the servers beside whose tools Tollgate's own do not stand. Gives `url(name)`, where
+    clients find the server, and the process.
     """
-    with starting(servers, keys, prefix, relay, effects, bounds, settings, builtin) as started:
+    with starting(servers, keys, prefix, relay, effects, bounds, settings, alone) as started:
         ready = f"http://127.0.0.1:{started.ops}/readyz"
         wait_until(lambda: answers_200(ready), started.process, started.log)
         yield started.url, started.process
 
 
 @contextlib.contextmanager
-def starting(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", settings="", builtin=True):
+def starting(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", settings="", alone=()):
     """As `tollgate`, without waiting until it is ready; gives what was Started."""
     with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
         home = pathlib.Path(folder)
         agents, ops = free_port(), free_port()
-        server = "" if builtin else "builtin = false\n"
-        server += server_tables(relay, effects, bounds)
-        policy = write_policy(home, servers, keys, server, settings, agents, ops)
+        tables = server_tables(relay, effects, bounds)
+        policy = write_policy(home, servers, keys, alone, tables, settings, agents, ops)
         log = home / "tollgate.log"
         command = [*prefix, PROGRAM, "serve", "--policy", policy]
         environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
@@ -69,7 +68,7 @@ def server_tables(relay, effects, bounds):
     return (f"\n[relay]\n{relayed}" if relay else "") + limits + tools
 
 
-def write_policy(home, servers, keys, tables, settings, agents, ops):
+def write_policy(home, servers, keys, alone, tables, settings, agents, ops):
     """Writes a policy folder that lets everyone call every tool of `servers`."""
     policy, state = home / "policy", home / "state"
     for folder in (policy, policy / "servers", state):
@@ -93,10 +92,8 @@ ops = "127.0.0.1:{ops}"
         write(policy / "keys.toml", "\n".join(key_entry(*item) for item in enumerate(keys)))
     for name, port in servers.items():
         server = f'kind = "mcp"\nurl = "http://127.0.0.1:{port}/mcp"\naccess = "everyone"\nread_only = ["*"]\n'
-        write(
-            policy / "servers" / f"{name}.toml",
-            server + tables,
-        )
+        server += "builtin = false\n" if name in alone else ""
+        write(policy / "servers" / f"{name}.toml", server + tables)
     grants = [
         f'[[private]]\nhost = "127.0.0.1"\nport = {port}\nfor = ["server:{name}"]\n'
         for name, port in servers.items()

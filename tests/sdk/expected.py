@@ -7,9 +7,10 @@ import dataclasses
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 
-# Bytes of a result that get through Tollgate, and the tool that it puts beside the servers' own to read on.
+# Bytes of a result that get through Tollgate.
 RESULT_BYTES = 16384
-READER = "tollgate__read_result"
+# The tool that reads on: beside a server's own, and of Tollgate's server.
+BESIDE, READER, ENDPOINT = "tollgate__read_result", "read_result", "/mcp/tollgate"
 
 # What the servers offer that are written here, by the tools' names in python/tools.py and
 # typescript/tools.mjs.
@@ -199,26 +200,32 @@ TIME = {
 }
 
 
-def through_tollgate(steps):
-    """The steps of a server as Tollgate changes them: its own tool is listed, and what is too large is cut."""
-    changed = {**steps, "list": {**steps["list"], "names": [*steps["list"]["names"], READER]}}
+def through_tollgate(steps, is_alone):
+    """The steps of a server as Tollgate changes them: what is too large is cut, and the tool that reads on is listed.
+
+    Where the server is alone, that tool is elsewhere.
+    """
+    changed = dict(steps)
+    if not is_alone:
+        changed["list"] = {**steps["list"], "names": [*steps["list"]["names"], BESIDE]}
     large = changed.pop("structured-large", None)
     if large:
-        says = ["[Incomplete: ", "do not invent the rest", "The tool reported no error", READER]
-        changed["cut"] = {**large, "says": says, "reader": READER}
+        reader = {"reader": READER, "endpoint": ENDPOINT} if is_alone else {"reader": BESIDE}
+        says = ["[Incomplete: ", "do not invent the rest", "The tool reported no error", *reader.values()]
+        changed["cut"] = {**large, "says": says, **reader}
     return changed
 
 
 # Tollgate's own server, by which results of servers with `builtin = false` are read on.
 TOLLGATE = {
     "capabilities": {"has": ["tools"]},
-    "list": {"names": ["read_result"]},
+    "list": {"names": [READER]},
     "error": {
-        "tool": "read_result",
+        "tool": READER,
         "arguments": {"handle": "unheard of"},
         "contains": "no result of yours is kept under this handle",
     },
-    "error-arguments": {"tool": "read_result", "arguments": {}, "contains": "handle"},
+    "error-arguments": {"tool": READER, "arguments": {}, "contains": "handle"},
     "ping": {},
 }
 

@@ -64,8 +64,8 @@ CLIENTS = {
     "typescript-legacy": (LEGACY, ["node", TYPESCRIPT / "client_legacy.mjs"]),
     "rmcp": (MODERN, [HOME / "rmcp" / "debug" / "tollgate-sdk-rmcp"]),
 }
-# The server that Tollgate is itself.
-ITSELF = "tollgate"
+# The server that Tollgate is itself, and one whose cut results are read on there.
+ITSELF, ALONE = "tollgate", "fastmcp"
 # What servers may ask their callers for.
 RELAY = ["elicitation", "sampling", "roots"]
 # The matrix is one caller to Tollgate, and reads more within a minute than a turn has by itself.
@@ -93,7 +93,8 @@ def main():
             url = lambda name: f"http://127.0.0.1:{ports[name]}/mcp"  # noqa: E731
             if not options.direct:
                 bounds = f"result_bytes = {RESULT_BYTES}"
-                url, _ = stack.enter_context(tollgate(ports, relay=RELAY, bounds=bounds, settings=SETTINGS))
+                started = tollgate(ports, relay=RELAY, bounds=bounds, settings=SETTINGS, alone=[ALONE])
+                url, _ = stack.enter_context(started)
             passed, failed = matrix(clients, servers, url, options.direct)
     except NotReady as fault:
         print(fault)
@@ -144,7 +145,7 @@ def steps_of(client, server, is_direct):
     if server == ITSELF:
         steps = TOLLGATE
     else:
-        steps = SERVERS[server][1] if is_direct else through_tollgate(SERVERS[server][1])
+        steps = SERVERS[server][1] if is_direct else through_tollgate(SERVERS[server][1], server == ALONE)
     return {
         step: parameters
         for step, parameters in steps.items()

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from urllib.parse import urljoin
 
 import anyio
 from mcp import Client, types
@@ -15,7 +16,8 @@ REFERENCE = TypeAdapter(types.PromptReference | types.ResourceTemplateReference)
 
 
 class Current:
-    def __init__(self, client, user):
+    def __init__(self, url, client, user):
+        self.url = url
         self.client = client
         self.user = user
         self.version = client.protocol_version
@@ -23,6 +25,13 @@ class Current:
         self.capabilities = client.server_capabilities
         self.ping = client.send_ping
         self.tell_roots_changed = client.send_roots_list_changed
+
+    @contextlib.asynccontextmanager
+    async def at(self, endpoint):
+        """A client of another endpoint of the same host."""
+        url = urljoin(self.url, endpoint)
+        async with Client(url) as client:
+            yield Current(url, client, self.user)
 
     async def tools(self):
         return (await self.client.list_tools()).tools
@@ -136,7 +145,7 @@ async def client(url, report):
         "message_handler": message,
     }
     async with Client(url, **callbacks) as connected:
-        await report.run(Current(connected, user), user)
+        await report.run(Current(url, connected, user), user)
 
 
 steps.main(client, sys.argv[1:])

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from urllib.parse import urljoin
 
 import anyio
 from mcp import ClientSession, types
@@ -14,12 +15,20 @@ REFERENCE = TypeAdapter(types.PromptReference | types.ResourceTemplateReference)
 
 
 class Legacy:
-    def __init__(self, session, version):
+    def __init__(self, url, session, version):
+        self.url = url
         self.session = session
         self.version = version
         self.capabilities = session.get_server_capabilities()
         self.ping = session.send_ping
         self.tell_roots_changed = session.send_roots_list_changed
+
+    @contextlib.asynccontextmanager
+    async def at(self, endpoint):
+        """A client of another endpoint of the same host."""
+        url = urljoin(self.url, endpoint)
+        async with streamable_http_client(url) as (reader, writer, _), ClientSession(reader, writer) as session:
+            yield Legacy(url, session, (await session.initialize()).protocolVersion)
 
     async def tools(self):
         return (await self.session.list_tools()).tools
@@ -111,7 +120,7 @@ async def client(url, report):
         ClientSession(reader, writer, **callbacks) as session,
     ):
         version = (await session.initialize()).protocolVersion
-        await report.run(Legacy(session, version), user)
+        await report.run(Legacy(url, session, version), user)
 
 
 steps.main(client, sys.argv[1:])

@@ -4,13 +4,11 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 
 import { CAPABILITIES, run } from './steps.mjs';
 
+const NAME = { name: 'sdk-typescript-current', version: '1.0.0' };
 const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 
 await run(async (url, user) => {
-    const client = new Client(
-        { name: 'sdk-typescript-current', version: '1.0.0' },
-        { capabilities: CAPABILITIES, versionNegotiation: { mode: 'auto' } }
-    );
+    const client = new Client(NAME, { capabilities: CAPABILITIES, versionNegotiation: { mode: 'auto' } });
     client.setRequestHandler('elicitation/create', user.elicit);
     client.setRequestHandler('sampling/createMessage', user.sample);
     client.setRequestHandler('roots/list', user.roots);
@@ -21,11 +19,16 @@ await run(async (url, user) => {
     await client.connect(new StreamableHTTPClientTransport(url));
     const version = client.getNegotiatedProtocolVersion();
     const call = (params, options) => client.callTool(params, options);
+    const at = async endpoint => {
+        const other = new Client(NAME, { versionNegotiation: { mode: 'auto' } });
+        await other.connect(new StreamableHTTPClientTransport(new URL(endpoint, url)));
+        return params => other.callTool(params);
+    };
     const listening = async filter => {
         const subscription = await client.listen(filter);
         return () => subscription.close();
     };
-    return { client, version, call, ...(version >= '2026-07-28' ? modern(call, listening) : legacy(client, call)) };
+    return { client, version, call, at, ...(version >= '2026-07-28' ? modern(call, listening) : legacy(client, call)) };
 });
 
 function modern(call, listening) {

@@ -14,8 +14,10 @@ import {
 
 import { CAPABILITIES, run } from './steps.mjs';
 
+const NAME = { name: 'sdk-typescript-legacy', version: '1.0.0' };
+
 await run(async (url, user) => {
-    const client = new Client({ name: 'sdk-typescript-legacy', version: '1.0.0' }, { capabilities: CAPABILITIES });
+    const client = new Client(NAME, { capabilities: CAPABILITIES });
     client.setRequestHandler(ElicitRequestSchema, user.elicit);
     client.setRequestHandler(CreateMessageRequestSchema, user.sample);
     client.setRequestHandler(ListRootsRequestSchema, user.roots);
@@ -30,6 +32,11 @@ await run(async (url, user) => {
         client,
         version: transport.protocolVersion,
         call,
+        at: async endpoint => {
+            const other = new Client(NAME);
+            await other.connect(new StreamableHTTPClientTransport(new URL(endpoint, url)));
+            return params => other.callTool(params);
+        },
         log: async (level, params) => {
             await client.setLoggingLevel(level);
             await call(params);

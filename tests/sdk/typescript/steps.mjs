@@ -87,6 +87,7 @@ export async function run(connect) {
 /**
  * The steps. `way` has the SDK's `client`, the `version`, and `call(params, options)`,
  * `log(level, params)`, `subscribed(uri)` and `watching(kind)`; the last two give what ends them.
+ * `at(endpoint)` connects to another endpoint of the same host, and gives its `call`.
  */
 class Steps {
     constructor(way, user) {
@@ -116,7 +117,7 @@ class Steps {
     }
 
     /** A result of which a part is missing passes the client's check, says so, and can be read on. */
-    async cut({ tool, arguments: args, value, says, reader }) {
+    async cut({ tool, arguments: args, value, says, reader, endpoint }) {
         const promised = (await this.client.listTools()).tools.find(({ name }) => name === tool);
         assert.notEqual(promised.outputSchema, undefined);
         const result = await this.way.call({ name: tool, arguments: args });
@@ -126,26 +127,12 @@ class Steps {
             compare(found, undefined, part);
         }
         const cut = result._meta['io.tollgate/cut'];
-        assert.deepEqual([cut.why, cut.tool, cut.kept < cut.bytes], ['result', reader, true]);
-        const texts = await this.#readOn(cut, 0);
+        assert.deepEqual([cut.why, cut.tool, cut.endpoint], ['result', reader, endpoint]);
+        const call = endpoint === undefined ? this.way.call : await this.way.at(endpoint);
+        const texts = await readOn(call, cut, 0);
         assert.deepEqual(JSON.parse(texts.at(-1)), value);
-        const rest = (await this.#readOn(cut, cut.offset)).join('');
+        const rest = (await readOn(call, cut, cut.offset)).join('');
         assert.deepEqual([rest !== '', texts.join('').endsWith(rest)], [true, true]);
-    }
-
-    /** The texts of a result from there on; what is structured is the last of them. */
-    async #readOn({ tool, handle }, offset) {
-        const texts = [];
-        for (let end = null; offset !== undefined; ) {
-            const result = await this.way.call({ name: tool, arguments: { handle, offset } });
-            assert.equal(outcome(result)[0], false);
-            const place = result._meta['io.tollgate/read'];
-            const before = place.offset === end ? texts.pop() : '';
-            texts.push(before + result.content[0].text);
-            end = place.end;
-            offset = place.next;
-        }
-        return texts;
     }
 
     async progress({ tool, arguments: args, contains, seen }) {
@@ -252,6 +239,21 @@ class Steps {
     async #count(counter) {
         return Number(outcome(await this.way.call({ name: counter, arguments: {} }))[1]);
     }
+}
+
+/** The texts of a result from there on; what is structured is the last of them. */
+async function readOn(call, { tool, handle }, offset) {
+    const texts = [];
+    for (let end = null; offset !== undefined; ) {
+        const result = await call({ name: tool, arguments: { handle, offset } });
+        assert.equal(outcome(result)[0], false);
+        const place = result._meta['io.tollgate/read'];
+        const before = place.offset === end ? texts.pop() : '';
+        texts.push(before + result.content[0].text);
+        end = place.end;
+        offset = place.next;
+    }
+    return texts;
 }
 
 function compare(found, text, contains) {

@@ -3,6 +3,8 @@
 // Logging and subscribing by session leave the protocol; until then they are part of it.
 #![expect(deprecated)]
 
+mod cut;
+
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,6 +27,7 @@ use tokio::sync::mpsc;
 use crate::user::{Dialogue, Event, User};
 
 pub struct Client {
+    url: String,
     service: RunningService<RoleClient, User>,
     dialogue: Arc<Mutex<Dialogue>>,
     events: mpsc::UnboundedReceiver<Event>,
@@ -42,9 +45,10 @@ impl Client {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: None,
         };
-        let transport = StreamableHttpClientTransport::from_uri(url);
+        let transport = StreamableHttpClientTransport::from_uri(url.clone());
         let service = user.serve_with_lifecycle(transport, lifecycle).await;
         Ok(Self {
+            url,
             service: service.map_err(|fault| format!("{fault:?}"))?,
             dialogue,
             events,
@@ -120,55 +124,6 @@ impl Client {
         let result = self.call(with, Value::Null).await?;
         expect(result["isError"] == true, fails)?;
         compare(&said(&result["content"]), &with["text"], &with["contains"])
-    }
-
-    /// A result of which a part is missing is taken, says so, and can be read on.
-    async fn cut(&self, with: &Value) -> Result<(), String> {
-        let listed = wire(self.peer().list_all_tools().await.map_err(text)?)?;
-        let mut tools = listed.as_array().into_iter().flatten();
-        let promised = tools.find(|tool| tool["name"] == with["tool"]);
-        expect(
-            promised.is_some_and(|tool| tool["outputSchema"].is_object()),
-            true,
-        )?;
-        let result = self.call(with, Value::Null).await?;
-        expect(&result["isError"], &json!(true))?;
-        expect(&result["structuredContent"], &Value::Null)?;
-        for part in strings(&with["says"]) {
-            compare(&said(&result["content"]), &Value::Null, &part.into())?;
-        }
-        let cut = &result["_meta"]["io.tollgate/cut"];
-        expect(&cut["why"], &json!("result"))?;
-        expect(&cut["tool"], &with["reader"])?;
-        expect(cut["kept"].as_u64() < cut["bytes"].as_u64(), true)?;
-        let texts = self.read_on(cut, &json!(0)).await?;
-        let structure = texts.last().map(|last| serde_json::from_str(last));
-        expect(
-            &structure.transpose().map_err(text)?,
-            &Some(with["value"].clone()),
-        )?;
-        let rest = self.read_on(cut, &cut["offset"]).await?.concat();
-        expect(!rest.is_empty() && texts.concat().ends_with(&rest), true)
-    }
-
-    /// The texts of a result from there on; what is structured is the last of them.
-    async fn read_on(&self, cut: &Value, offset: &Value) -> Result<Vec<String>, String> {
-        let (mut texts, mut end) = (Vec::<String>::new(), Value::Null);
-        let mut next = offset.clone();
-        while next.is_number() {
-            let arguments = json!({"handle": cut["handle"], "offset": next});
-            let reading = json!({"tool": cut["tool"], "arguments": arguments});
-            let result = self.call(&reading, Value::Null).await?;
-            expect(result["isError"] == true, false)?;
-            let place = &result["_meta"]["io.tollgate/read"];
-            let piece = result["content"][0]["text"].as_str().unwrap_or_default();
-            match texts.last_mut() {
-                Some(last) if place["offset"] == end => last.push_str(piece),
-                _ => texts.push(piece.to_owned()),
-            }
-            (end, next) = (place["end"].clone(), place["next"].clone());
-        }
-        Ok(texts)
     }
 
     async fn progress(&mut self, with: &Value) -> Result<(), String> {
