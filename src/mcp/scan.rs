@@ -15,7 +15,7 @@ pub use error::ScanError;
 use keys::Keys;
 pub(super) use keys::lookalike;
 pub use part::Part;
-pub(super) use skip::members;
+pub(super) use skip::{container, members};
 pub(super) use text::unescape;
 
 /// How much of JSON is accepted.

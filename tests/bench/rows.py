@@ -9,6 +9,9 @@ from rig import LoadFailed
 ERAS = ["legacy", "modern"]
 ALL = ("direct", "nginx", "tollgate")
 STREAMS = ("burst", "steps", "paced")
+# How often the targets of a row take turns in a round. The machine's pace changes by half from one second to the next:
+# only loads that follow one another at once can be compared.
+TURNS = 4
 # The row and the target of the disk's own figure.
 SYNC = ("fdatasync", "disk", "p50_us")
 
@@ -73,20 +76,26 @@ class Table:
                     if row == effect(1):
                         self._effect(row, tollgate, number)
                     else:
-                        for name in row.targets:
-                            self._load(row, name, tollgate, number)
+                        self._turns(row, tollgate, number)
                     print(f"round {number}/{rounds}  {self._line(row, number)}", flush=True)
 
     def _effect(self, row, tollgate, number):
         """Asks the disk itself before and after; what it took while somebody else used it says nothing."""
         before = self.rig.sync(self.seconds / 2)
-        self._load(row, "tollgate", tollgate, number)
+        self._load(row, "tollgate", tollgate, (number, 0), self.seconds)
         after = self.rig.sync(self.seconds / 2)
-        self.syncs[number] = min(before, after, key=lambda sync: sync["p50_us"])
+        self.syncs[number, 0] = min(before, after, key=lambda sync: sync["p50_us"])
 
-    def _load(self, row, name, tollgate, number):
+    def _turns(self, row, tollgate, number):
+        # What connections that come and go cost is no part of a row of hundreds of them.
+        turns = TURNS if row.connections < 512 else 1
+        for turn in range(turns):
+            for name in row.targets:
+                self._load(row, name, tollgate, (number, turn), self.seconds / turns)
+
+    def _load(self, row, name, tollgate, when, seconds):
         target = self._target(row, name, tollgate)
-        words = ["--era", row.era, "--tool", row.tool, "--connections", row.connections, "--seconds", self.seconds]
+        words = ["--era", row.era, "--tool", row.tool, "--connections", row.connections, "--seconds", seconds]
         if target.processes:
             words += ["--watch", ",".join(map(str, target.processes))]
         try:
@@ -97,7 +106,7 @@ class Table:
             self.failed += 1
             return
         self.passed += 1
-        self.results.setdefault((row, name), {})[number] = result
+        self.results.setdefault((row, name), {})[when] = result
 
     def _target(self, row, name, tollgate):
         if name == "tollgate":
@@ -107,22 +116,24 @@ class Table:
         return self.rig.nginx_streaming if row.tool in STREAMS else self.rig.nginx
 
     def _line(self, row, number):
-        seen = ((name, self.results.get((row, name), {}).get(number)) for name in row.targets)
-        return f"{row.name:<24}" + "  ".join(f"{name} p50 {got['p50_us']:.0f} us" for name, got in seen if got)
+        results = {name: self.results.get((row, name), {}) for name in row.targets}
+        seen = {name: [got["p50_us"] for (at, _), got in all.items() if at == number] for name, all in results.items()}
+        shown = [f"{name} p50 {statistics.median(got):.0f} us" for name, got in seen.items() if got]
+        return f"{row.name:<24}" + "  ".join(shown)
 
     def median(self, row, name, key):
-        """The median over the rounds; None where there is none."""
+        """The median over all turns; None where there is none."""
         return self.combine([(row, name, key)], lambda value: value)
 
     def combine(self, wanted, function):
-        """The median over the rounds of what `function` makes of the figures of each, given as row, target and key."""
-        rounds = [self._rounds(row, name) for row, name, _ in wanted]
-        common = set.intersection(*map(set, rounds))
-        values = ([got[number][key] for got, (*_, key) in zip(rounds, wanted)] for number in sorted(common))
+        """The median over all turns of what `function` makes of the figures of each, given as row, target and key."""
+        turns = [self._all(row, name) for row, name, _ in wanted]
+        common = set.intersection(*map(set, turns))
+        values = ([got[when][key] for got, (*_, key) in zip(turns, wanted)] for when in sorted(common))
         made = [function(*row) for row in values if None not in row]
         return statistics.median(made) if made else None
 
-    def _rounds(self, row, name):
+    def _all(self, row, name):
         return self.syncs if (row, name) == SYNC[:2] else self.results.get((row, name), {})
 
     def print(self):

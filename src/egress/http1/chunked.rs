@@ -59,6 +59,11 @@ impl Chunked {
                 };
                 continue;
             }
+            if let Some((place, taken)) = self.usual(&input[read..]) {
+                self.at = place;
+                read += taken;
+                continue;
+            }
             let Some(line) = line(&input[read..])? else {
                 break;
             };
@@ -68,6 +73,27 @@ impl Chunked {
         let taken = data.split_from(input);
         input.advance(read - taken.1);
         Ok(taken.0)
+    }
+
+    /// The next line where it is as usual, a bare size or the end of a chunk: where the body goes on, and how long it is.
+    fn usual(&self, input: &[u8]) -> Option<(Place, usize)> {
+        match self.at {
+            Place::DataEnd => input.starts_with(b"\r\n").then_some((Place::Size, 2)),
+            Place::Size => {
+                let mut size = 0;
+                for (at, byte) in input.iter().enumerate().take(8) {
+                    match char::from(*byte).to_digit(16) {
+                        Some(digit) => size = size << 4 | u64::from(digit),
+                        None if at > 0 && size > 0 && input[at..].starts_with(b"\r\n") => {
+                            return Some((Place::Data(size), at + 2));
+                        }
+                        None => return None,
+                    }
+                }
+                None
+            }
+            Place::Data(_) | Place::Trailer | Place::End => None,
+        }
     }
 
     /// Where the body goes on behind a line.

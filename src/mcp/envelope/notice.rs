@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Envelope, MEMBERS};
-use crate::mcp::scan::{Rules, lookalike, members, unescape};
+use crate::mcp::scan::{Rules, container, lookalike, members, unescape};
 
 impl<'a> Envelope<'a> {
     /// The method of a server's notification, under [`Rules::Loose`] and without a look into its parameters. `None` for
@@ -12,6 +12,9 @@ impl<'a> Envelope<'a> {
         // Nearly all are ASCII, which is found out faster.
         if !body.is_ascii() && std::str::from_utf8(body).is_err() {
             return None;
+        }
+        if let Some(method) = as_usual(body) {
+            return std::str::from_utf8(method).ok().map(Cow::Borrowed);
         }
         let (mut version, mut method, mut params) = (None, None, None);
         members(body, Rules::Loose.depth(), |key, value| {
@@ -27,6 +30,24 @@ impl<'a> Envelope<'a> {
         let inner = method?.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
         (version? == br#""2.0""#).then_some(unescape(std::str::from_utf8(inner).ok()?))
     }
+}
+
+/// The method of a notification with parameters as most libraries write it: no space, and one of two orders. Streams are
+/// full of these, and of them only the parameters need to be read.
+fn as_usual(body: &[u8]) -> Option<&[u8]> {
+    let (rest, end): (_, &[u8]) = match body.strip_prefix(br#"{"jsonrpc":"2.0","method":""#) {
+        Some(rest) => (rest, b"}"),
+        None => (
+            body.strip_prefix(br#"{"method":""#)?,
+            br#","jsonrpc":"2.0"}"#,
+        ),
+    };
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/_-$.".contains(byte);
+    let length = rest.iter().take_while(|byte| is_plain(byte)).count();
+    let (method, rest) = rest.split_at(length);
+    let params = rest.strip_prefix(br#"","params":"#)?;
+    let is_object = params.first() == Some(&b'{');
+    (is_object && container(params, Rules::Loose.depth() - 1)? == end).then_some(method)
 }
 
 /// Whether a key names no member of messages, to any reader. What an escape may stand for is not worth finding out here.
@@ -46,6 +67,9 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1,"k":[{}]}}"#,
             r#" { "x" : {"id":1}, "method":"a\u0062","jsonrpc":"2.0" } "#,
             r#"{"jsonrpc":"2.0","method":"m","params":{}}"#,
+            r#"{"method":"a/b_c","params":{"a":"}"},"jsonrpc":"2.0"}"#,
+            r#"{"method":"\u0061","params":{},"jsonrpc":"2.0"}"#,
+            r#"{"method":"","params":{},"jsonrpc":"2.0"}"#,
         ] {
             let whole = Envelope::upstream(text.as_bytes()).expect("a message");
             assert_eq!(whole.kind, Kind::Notification);
@@ -70,6 +94,12 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"m","method":"n"}"#,
             r#"{"jsonrpc":"2.0","jsonrpc":"2.0","method":"m"}"#,
             r#"{"jsonrpc":"2.0","method":"m","params":{},"params":{}}"#,
+            r#"{"jsonrpc":"2.0","method":"m","params":{}}}"#,
+            r#"{"jsonrpc":"2.0","method":"m","params":{}"#,
+            r#"{"method":"m","params":{},"jsonrpc":"2.0","id":1}"#,
+            r#"{"method":"m","params":{},"jsonrpc":"1.0"}"#,
+            r#"{"method":"m","params":{}}"#,
+            r#"{"method":"m","params":7,"jsonrpc":"2.0"}"#,
             r#"{"jsonrpc":"2.0","method":"m","params":[]}"#,
             r#"{"jsonrpc":"1.0","method":"m"}"#,
             r#"{"jsonrpc":"2.0","method":7}"#,

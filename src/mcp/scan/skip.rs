@@ -51,7 +51,7 @@ const MAX_DEPTH: usize = 128;
 
 /// What follows the object or array that begins here, if it is valid JSON and holds no more than `depth` containers one in
 /// another, itself included. `None` says only that it is to be read with care, to find out what is wrong with it.
-pub(super) fn container(mut rest: &[u8], depth: usize) -> Option<&[u8]> {
+pub(in crate::mcp) fn container(mut rest: &[u8], depth: usize) -> Option<&[u8]> {
     let mut open = Open::default();
     loop {
         // A value begins here.
