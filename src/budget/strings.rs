@@ -1,8 +1,8 @@
 //! Texts of any shape (errors, notices, questions): their longest strings are cut until the whole is short enough.
 
-use std::ops::Range;
+use std::{ops::Range, sync::LazyLock};
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 use super::{hidden, written::boundary};
 use crate::mcp::scan::{Rules, ScanError, Scanner};
@@ -94,7 +94,8 @@ pub fn spoken(notices: &str) -> usize {
         let spoken = values.filter(|found| found.key == "message" || found.key.contains('\\'));
         return spoken.map(|found| found.inner.len()).sum();
     }
-    let keys = memmem::find_iter(bytes, MESSAGE);
+    static KEY: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(MESSAGE));
+    let keys = KEY.find_iter(bytes);
     keys.map(|at| plain_value(&notices[at + MESSAGE.len()..]))
         .sum()
 }

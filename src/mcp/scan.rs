@@ -16,7 +16,7 @@ use keys::Keys;
 pub(super) use keys::lookalike;
 pub use part::Part;
 pub(super) use skip::{container, members};
-pub(super) use text::unescape;
+pub(super) use text::{plain_end, unescape};
 
 /// How much of JSON is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,18 +3,15 @@
 use std::borrow::Cow;
 
 use super::{Envelope, MEMBERS};
-use crate::mcp::scan::{Rules, container, lookalike, members, unescape};
+use crate::mcp::scan::{Rules, container, lookalike, members, plain_end, unescape};
 
 impl<'a> Envelope<'a> {
     /// The method of a server's notification, under [`Rules::Loose`] and without a look into its parameters. `None` for
     /// anything else, be it another message or none: [`Envelope::upstream`] says what.
     pub fn notice(body: &'a [u8]) -> Option<Cow<'a, str>> {
-        // Nearly all are ASCII, which is found out faster.
-        if !body.is_ascii() && std::str::from_utf8(body).is_err() {
-            return None;
-        }
-        if let Some(method) = as_usual(body) {
-            return std::str::from_utf8(method).ok().map(Cow::Borrowed);
+        let text = std::str::from_utf8(body).ok()?;
+        if let Some(method) = as_usual(text) {
+            return Some(Cow::Borrowed(method));
         }
         let (mut version, mut method, mut params) = (None, None, None);
         members(body, Rules::Loose.depth(), |key, value| {
@@ -34,20 +31,16 @@ impl<'a> Envelope<'a> {
 
 /// The method of a notification with parameters as most libraries write it: no space, and one of two orders. Streams are
 /// full of these, and of them only the parameters need to be read.
-fn as_usual(body: &[u8]) -> Option<&[u8]> {
-    let (rest, end): (_, &[u8]) = match body.strip_prefix(br#"{"jsonrpc":"2.0","method":""#) {
-        Some(rest) => (rest, b"}"),
-        None => (
-            body.strip_prefix(br#"{"method":""#)?,
-            br#","jsonrpc":"2.0"}"#,
-        ),
+fn as_usual(text: &str) -> Option<&str> {
+    let (rest, end) = match text.strip_prefix(r#"{"jsonrpc":"2.0","method":""#) {
+        Some(rest) => (rest, "}"),
+        None => (text.strip_prefix(r#"{"method":""#)?, r#","jsonrpc":"2.0"}"#),
     };
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/_-$.".contains(byte);
-    let length = rest.iter().take_while(|byte| is_plain(byte)).count();
-    let (method, rest) = rest.split_at(length);
-    let params = rest.strip_prefix(br#"","params":"#)?;
+    let (method, rest) = rest.split_at_checked(plain_end(rest.as_bytes(), 0))?;
+    let params = rest.strip_prefix(r#"","params":"#)?.as_bytes();
     let is_object = params.first() == Some(&b'{');
-    (is_object && container(params, Rules::Loose.depth() - 1)? == end).then_some(method)
+    let after = container(params, Rules::Loose.depth() - 1)?;
+    (is_object && after == end.as_bytes()).then_some(method)
 }
 
 /// Whether a key names no member of messages, to any reader. What an escape may stand for is not worth finding out here.

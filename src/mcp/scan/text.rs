@@ -46,7 +46,7 @@ pub(super) fn string_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize,
 /// Most strings are short: their first 32 bytes are looked at in words. Only then do vector instructions, which cost more
 /// to begin with, take over.
 #[inline]
-pub(super) fn plain_end(bytes: &[u8], start: usize) -> usize {
+pub(in crate::mcp) fn plain_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
     while at < start + SHORT
         && let Some(word) = bytes.get(at..at + 8).and_then(<[u8]>::first_chunk)
