@@ -38,6 +38,10 @@ pub(super) struct Live {
     input: BytesMut,
     /// Room for the next read: a peer that fills it gets more.
     room: usize,
+    /// What was not written yet of the request. A server may answer before it has read all of it.
+    wire: Option<Wire>,
+    /// What broke the connection. What came before that is read first.
+    broken: Option<io::Error>,
     /// Where the body ends that is being read.
     framing: Framing,
     /// Whether another exchange may follow.
@@ -97,6 +101,8 @@ impl Live {
             io,
             input: BytesMut::new(),
             room: ROOM,
+            wire: None,
+            broken: None,
             framing: Framing::Length(0),
             persists: true,
         })
@@ -127,7 +133,8 @@ impl Live {
 
     /// The same, kept for another exchange; `None` where none may follow.
     pub(super) fn rest(mut self: Box<Self>) -> Option<Box<Self>> {
-        let rests = self.persists && self.is_ended() && self.input.is_empty();
+        let whole = self.is_ended() && self.wire.is_none() && self.broken.is_none();
+        let rests = whole && self.persists && self.input.is_empty();
         self.give_back_room();
         rests.then_some(self)
     }
@@ -135,16 +142,18 @@ impl Live {
     /// Sends a request and waits until `until` for the head of the response.
     pub(super) async fn exchange(
         mut self: Box<Self>,
-        mut wire: Wire,
+        wire: Wire,
         until: Instant,
     ) -> Result<(Box<Self>, StatusCode, Fields), Broken> {
         if let Some(source) = self.spoiled() {
             return Err(Broken::NotSent(NotSent { wire, source }));
         }
         self.alarm.set(Some(until));
+        let method = wire.method.clone();
+        self.wire = Some(wire);
         let mut heads = Heads::default();
         let result = poll_fn(
-            |context| match self.poll_head(&mut wire, &mut heads, context) {
+            |context| match self.poll_head(&method, &mut heads, context) {
                 Poll::Ready(result) => Poll::Ready(Some(result)),
                 Poll::Pending => self.alarm.poll(context).map(|()| None),
             },
@@ -165,6 +174,7 @@ impl Live {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, Fault>> {
+        self.write(context);
         while !self.is_ended() {
             let came = self.fill(context);
             let data = self.framing.take(&mut self.input)?;
@@ -175,11 +185,15 @@ impl Live {
                 // The end may have come with nothing before it.
                 _ if self.is_ended() => {}
                 Came::Something => {}
-                Came::Closed if matches!(self.framing, Framing::Close) => {
+                Came::End => {
+                    if let Some(error) = self.broken.take() {
+                        return Poll::Ready(Err(error.into()));
+                    }
+                    if !matches!(self.framing, Framing::Close) {
+                        return Poll::Ready(Err(Fault::Cut));
+                    }
                     self.framing = Framing::Length(0);
                 }
-                Came::Closed => return Poll::Ready(Err(Fault::Cut)),
-                Came::Broken(error) => return Poll::Ready(Err(error.into())),
                 Came::Nothing => {
                     self.give_back_room();
                     return Poll::Pending;
@@ -205,41 +219,43 @@ impl Live {
 
     fn poll_head(
         &mut self,
-        wire: &mut Wire,
+        method: &Method,
         heads: &mut Heads,
         context: &mut Context<'_>,
     ) -> Poll<Result<(StatusCode, Fields), Fault>> {
-        let mut written = self.poll_write(wire, context);
+        self.write(context);
         loop {
             let came = self.read(LEAST, self.room, context);
-            if let Some(head) = heads.next(&wire.method, &mut self.input)? {
-                // A server that answers early may have left the rest of the request unread.
-                self.persists = head.persists && matches!(written, Poll::Ready(Ok(())));
+            if let Some(head) = heads.next(method, &mut self.input)? {
+                self.persists = head.persists;
                 self.framing = head.framing;
                 return Poll::Ready(Ok((head.status, head.headers)));
             }
-            return match came {
+            let fault = match came {
                 Came::Something => continue,
-                Came::Nothing => match std::mem::replace(&mut written, Poll::Pending) {
-                    Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
-                    Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+                // Where the request could not be written, an answer may still be on its way, or the end.
+                Came::Nothing => return Poll::Pending,
+                Came::End => match self.broken.take() {
+                    Some(error) => error.into(),
+                    None if self.input.is_empty() => Fault::Closed,
+                    None => Fault::Cut,
                 },
-                Came::Closed if self.input.is_empty() => Poll::Ready(Err(Fault::Closed)),
-                Came::Closed => Poll::Ready(Err(Fault::Cut)),
-                Came::Broken(error) => Poll::Ready(Err(error.into())),
             };
+            return Poll::Ready(Err(fault));
         }
     }
 
-    fn poll_write(&mut self, wire: &mut Wire, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some(part) = wire.unsent() {
-            let written = ready!(Pin::new(&mut self.io).poll_write(context, part))?;
-            if written == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
-            part.advance(written);
+    /// Writes what is left of the request, as far as it goes.
+    fn write(&mut self, context: &mut Context<'_>) {
+        let Some(wire) = &mut self.wire else {
+            return;
+        };
+        match poll_write(&mut self.io, wire, context) {
+            Poll::Pending => return,
+            Poll::Ready(Ok(())) => {}
+            Poll::Ready(Err(error)) => self.broken = Some(error),
         }
-        Pin::new(&mut self.io).poll_flush(context)
+        self.wire = None;
     }
 
     /// Reads what is ready, as far as the body goes.
@@ -250,10 +266,10 @@ impl Live {
             if missing == 0 {
                 return Came::Something;
             }
-            // What has a known length is gathered in one place.
+            // What has a known length is gathered in one place, once its peer has shown that it comes.
             let (least, room) = match self.framing {
-                Framing::Length(_) => (missing, missing),
-                Framing::Chunked(_) | Framing::Close => (LEAST, self.room),
+                Framing::Length(_) if self.room > ROOM => (missing, missing),
+                _ => (LEAST.min(missing), self.room.min(missing)),
             };
             match self.read(least, room, context) {
                 Came::Something => {}
@@ -270,14 +286,18 @@ impl Live {
         let space = self.input.capacity() - self.input.len();
         match poll_read_buf(Pin::new(&mut self.io), context, &mut self.input) {
             Poll::Pending => Came::Nothing,
-            Poll::Ready(Ok(0)) => Came::Closed,
+            Poll::Ready(Ok(0)) => Came::End,
             Poll::Ready(Ok(read)) => {
                 if read == space {
                     self.room = (2 * self.room).min(MAX_READ);
                 }
                 Came::Something
             }
-            Poll::Ready(Err(error)) => Came::Broken(error),
+            Poll::Ready(Err(error)) => {
+                // Some connections tell it once, and then seem to have ended.
+                self.broken.get_or_insert(error);
+                Came::End
+            }
         }
     }
 
@@ -295,7 +315,21 @@ enum Came {
     Something,
     /// Nothing yet.
     Nothing,
-    /// The end.
-    Closed,
-    Broken(io::Error),
+    /// The end, or what broke it.
+    End,
+}
+
+fn poll_write(
+    io: &mut Box<dyn Io>,
+    wire: &mut Wire,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    while let Some(part) = wire.unsent() {
+        let written = ready!(Pin::new(&mut *io).poll_write(context, part))?;
+        if written == 0 {
+            return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+        }
+        part.advance(written);
+    }
+    Pin::new(io).poll_flush(context)
 }

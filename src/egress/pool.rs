@@ -7,10 +7,7 @@ use std::{
     time::Duration,
 };
 
-use http::{
-    HeaderName,
-    header::{CONTENT_LENGTH, TRANSFER_ENCODING},
-};
+use http::HeaderName;
 use tokio::time::Instant;
 
 use super::{Fields, exchange::Live};
@@ -167,12 +164,8 @@ impl Parked {
     }
 }
 
-/// How long the connection of this response may be idle: a second less than its peer's `Keep-Alive: timeout=N`, and not
-/// at all after a response whose end two readers could see in different places (RFC 9112, section 6.3).
+/// How long the connection of this response may be idle: a second less than its peer's `Keep-Alive: timeout=N`.
 pub(super) fn keep_for(headers: &Fields) -> Duration {
-    if headers.contains(&TRANSFER_ENCODING) && headers.contains(&CONTENT_LENGTH) {
-        return Duration::ZERO;
-    }
     let announced = headers
         .get(&KEEP_ALIVE)
         .and_then(|value| std::str::from_utf8(value).ok())

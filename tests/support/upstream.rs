@@ -130,9 +130,7 @@ impl Connection {
     /// Reads one request; `None` once the client has closed.
     pub(crate) async fn request(&mut self) -> Option<String> {
         let (mut text, length) = self.head().await?;
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body).await.ok()?;
-        text.push_str(std::str::from_utf8(&body).unwrap());
+        text.push_str(&self.body(length).await?);
         self.log.lock().unwrap().requests.push(text.clone());
         Some(text)
     }
@@ -154,6 +152,13 @@ impl Connection {
                 return Some((text, length));
             }
         }
+    }
+
+    /// Reads the body of a request.
+    pub(crate) async fn body(&mut self, length: usize) -> Option<String> {
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).await.ok()?;
+        Some(String::from_utf8(body).unwrap())
     }
 
     /// Says `bytes`; a client that has gone is no fault.

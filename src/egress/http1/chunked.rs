@@ -64,11 +64,16 @@ impl Chunked {
                 read += taken;
                 continue;
             }
-            let Some(line) = line(&input[read..])? else {
-                break;
-            };
-            self.at = self.after(line)?;
-            read += line.len() + 2;
+            match self.line(&input[read..]) {
+                Ok(Some((place, taken))) => {
+                    self.at = place;
+                    read += taken;
+                }
+                Ok(None) => break,
+                // What came before a fault goes on before it is told.
+                Err(_) if data.end > data.start => break,
+                Err(fault) => return Err(fault),
+            }
         }
         let taken = data.split_from(input);
         input.advance(read - taken.1);
@@ -94,6 +99,13 @@ impl Chunked {
             }
             Place::Data(_) | Place::Trailer | Place::End => None,
         }
+    }
+
+    /// The next line: where the body goes on behind it, and how long it is; `None` where its end has not come.
+    fn line(&mut self, input: &[u8]) -> Result<Option<(Place, usize)>, Fault> {
+        let line = line(input)?;
+        line.map(|line| Ok((self.after(line)?, line.len() + 2)))
+            .transpose()
     }
 
     /// Where the body goes on behind a line.

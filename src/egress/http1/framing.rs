@@ -20,21 +20,35 @@ pub(in crate::egress) enum Framing {
 }
 
 impl Framing {
-    /// The end of a response to a request of this method.
-    pub(super) fn of(method: &Method, status: StatusCode, headers: &Fields) -> Result<Self, Fault> {
+    /// The end of a response to a request of this method, and whether every reader sees it there.
+    pub(super) fn of(
+        method: &Method,
+        status: StatusCode,
+        headers: &Fields,
+    ) -> Result<(Self, bool), Fault> {
         let length = length(headers)?;
-        if *method == Method::HEAD
-            || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
-        {
-            return Ok(Self::Length(0));
+        if *method == Method::HEAD {
+            return Ok((Self::Length(0), true));
+        }
+        let is_coded = headers.contains(&TRANSFER_ENCODING);
+        match status {
+            // Some send a body all the same.
+            StatusCode::NO_CONTENT => {
+                let says_none = !is_coded && length.unwrap_or_default() == 0;
+                return Ok((Self::Length(0), says_none));
+            }
+            // The length of what was not modified.
+            StatusCode::NOT_MODIFIED => return Ok((Self::Length(0), !is_coded)),
+            _ => {}
         }
         // The last coding decides; whoever reads on refuses what stands beside it.
         let coding = headers.all(&TRANSFER_ENCODING).next_back();
-        Ok(match (coding, length) {
+        let framing = match (coding, length) {
             (Some(coding), _) if ends_chunked(coding) => Self::Chunked(Chunked::default()),
             (Some(_), _) | (None, None) => Self::Close,
             (None, Some(length)) => Self::Length(length),
-        })
+        };
+        Ok((framing, !(is_coded && length.is_some())))
     }
 
     /// Whether everything was read, as far as can be told without reading on.

@@ -79,12 +79,13 @@ impl Head {
         for field in response.headers.iter() {
             headers.push(field.name.as_bytes(), field.value);
         }
-        let framing = Framing::of(method, status, &headers)?;
+        let (framing, is_clear) = Framing::of(method, status, &headers)?;
         let is_current = response.version == Some(1);
         if !is_current && matches!(framing, Framing::Chunked(_)) {
             return Err(Fault::Ambiguous("HTTP/1.0 has no chunks"));
         }
-        let persists = is_current && !matches!(framing, Framing::Close) && !says_close(&headers);
+        let has_end = is_clear && !matches!(framing, Framing::Close);
+        let persists = is_current && has_end && !says_close(&headers);
         Ok(Self {
             status,
             headers,

@@ -191,6 +191,18 @@ async fn an_answer_that_says_close_or_has_junk_behind_it_ends_the_connection() {
     }
 }
 
+/// Of an answer with a length and with chunks nobody knows where its next reader sees the end, whatever its coding.
+#[tokio::test]
+async fn a_coding_hides_no_doubtful_end() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 19\r\ntransfer-encoding: chunked\r\n\r\n9\r\n";
+    // `hello`, as brotli stores it.
+    let body = b"\x0b\x02\x80hello\x03\r\n0\r\n\r\n";
+    let upstream = Upstream::always([head.as_bytes(), body].concat()).await;
+    let (egress, _) = way_out(&upstream);
+    assert_eq!(fetch(&egress, &permit()).await.unwrap(), "hello");
+    assert_eq!(egress.idle(), 0);
+}
+
 #[tokio::test]
 async fn an_answer_without_a_body_gives_its_connection_back_at_once() {
     for answer in [

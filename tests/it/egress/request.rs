@@ -49,6 +49,45 @@ async fn an_early_answer_is_an_answer_and_ends_the_connection() {
     assert_eq!(egress.idle(), 0);
 }
 
+/// A server may also begin to answer and still want the whole request, as proxies do that pass on what they have.
+#[tokio::test]
+async fn the_rest_of_a_request_follows_an_early_head() {
+    let upstream = Upstream::plain(|mut connection| async move {
+        while let Some((_, length)) = connection.head().await {
+            connection
+                .write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n")
+                .await;
+            if connection.body(length).await.is_some() {
+                connection.write(b"ok").await;
+            }
+        }
+    })
+    .await;
+    let (egress, _) = way_out(&upstream);
+    for _ in 0..2 {
+        let inbound = post(&egress, &permit(), body(LARGE)).await.unwrap();
+        assert_eq!(inbound.body.collect(10).await.unwrap(), "ok");
+    }
+    assert_eq!((upstream.connections(), egress.idle()), (1, 1));
+}
+
+/// Of a body that only the end of its connection ends, a reset is no end.
+#[tokio::test]
+async fn a_reset_is_not_the_end_of_an_answer() {
+    let upstream = Upstream::plain(|mut connection| async move {
+        connection.head().await;
+        connection.write(b"HTTP/1.1 200 OK\r\n\r\nhalf").await;
+        // It closes with most of the request unread: the kernel resets the connection.
+    })
+    .await;
+    let (egress, _) = way_out(&upstream);
+    let error = match post(&egress, &permit(), body(LARGE)).await {
+        Ok(inbound) => inbound.body.collect(10).await.unwrap_err(),
+        Err(failed) => failed.error,
+    };
+    assert_eq!(error.code().as_str(), "egress.connection_lost");
+}
+
 /// What a server says between two requests would be taken for the answer to the second.
 #[tokio::test]
 async fn an_answer_that_nobody_asked_for_answers_nothing() {

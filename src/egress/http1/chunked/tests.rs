@@ -7,7 +7,8 @@ fn decoded<'a>(
     parts: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<(String, String, bool), String> {
     let (mut chunked, mut input, mut data) = (Chunked::default(), BytesMut::new(), Vec::new());
-    for part in parts {
+    // After all of them, a fault is told that came behind data.
+    for part in parts.into_iter().chain([&b""[..]]) {
         input.extend_from_slice(part);
         let piece = chunked.decode(&mut input);
         data.extend_from_slice(&piece.map_err(|fault| fault.to_string())?);
@@ -83,6 +84,19 @@ fn what_two_readers_could_read_differently_is_refused() {
     // The largest size there is.
     let huge = whole("ffffffffffffffff\r\nok");
     assert_eq!(huge, Ok(("ok".to_owned(), String::new(), false)));
+}
+
+#[test]
+fn what_came_before_a_fault_comes_before_it() {
+    let mut chunked = Chunked::default();
+    let mut input = BytesMut::from("2\r\nok\r\n2\r\n!!\r\nx\r\n");
+    assert_eq!(
+        chunked.decode(&mut input).ok().as_deref(),
+        Some(&b"ok!!"[..])
+    );
+    for _ in 0..2 {
+        assert!(chunked.decode(&mut input).is_err());
+    }
 }
 
 #[test]
