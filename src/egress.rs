@@ -23,7 +23,7 @@ use std::{
 pub use body::Body;
 pub use dial::{Dial, DialError, Io, TcpDialer};
 pub use error::{Error, Failed};
-pub use http1::{Fault, Fields};
+pub use http1::{Fault, Fields, digits};
 pub use locate::locate;
 pub use resolve::{
     Answer, Dns, DnsSettings, DnsSetupError, Family, LeftOut, Patience, Resolve, ResolveError, Zone,

@@ -9,6 +9,7 @@ use std::io;
 
 pub use fields::Fields;
 pub(super) use framing::Framing;
+pub use framing::digits;
 pub(super) use response::Heads;
 
 /// The most bytes of a head, interim ones counted with it.

@@ -39,7 +39,7 @@ def judge(table, standing, complete):
 
 
 def ratios(table):
-    """Beside nginx, within each round."""
+    """Beside nginx, within each turn."""
 
     def cpu(row):
         return table.combine([(row, "tollgate", "cpu_us"), (row, "nginx", "cpu_us")], lambda ours, peer: ours / peer)

@@ -103,8 +103,8 @@ fn length(headers: &Fields) -> Result<Option<u64>, Fault> {
     Ok(length)
 }
 
-/// `u64::from_str` would take a sign.
-fn digits(text: &[u8]) -> Option<u64> {
+/// The number that a `Content-Length` says in digits (RFC 9110, section 8.6). `u64::from_str` would take a sign.
+pub fn digits(text: &[u8]) -> Option<u64> {
     let only_digits = text.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(text).ok().filter(|_| only_digits);
     text.and_then(|text| text.parse().ok())

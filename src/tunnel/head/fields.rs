@@ -9,7 +9,7 @@ use http::{
 };
 
 use super::HeadError;
-use crate::address::Target;
+use crate::{address::Target, egress::digits};
 
 /// Fields that end at the proxy, whatever `Connection` says (RFC 9110, section 7.6.1, and what clients made up).
 const HOP_BY_HOP: [HeaderName; 8] = [
@@ -98,7 +98,10 @@ fn body(headers: &mut HeaderMap, method: &Method, is_current: bool) -> Result<Bo
         }
         (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => Body::Chunked,
         (Some(_), None) => return Err(HeadError::Framing("its transfer coding is not `chunked`")),
-        (None, Some(length)) => Body::Length(digits(length.as_bytes())?),
+        (None, Some(length)) => {
+            let length = digits(length.as_bytes());
+            Body::Length(length.ok_or(HeadError::Framing("its length is no number"))?)
+        }
         (None, None) => Body::None,
     };
     match body {
@@ -106,14 +109,6 @@ fn body(headers: &mut HeaderMap, method: &Method, is_current: bool) -> Result<Bo
         _ if *method == Method::CONNECT => Err(HeadError::Framing("`CONNECT` has no body")),
         _ => Ok(body),
     }
-}
-
-/// `u64::from_str` would take a sign.
-fn digits(text: &[u8]) -> Result<u64, HeadError> {
-    let only_digits = text.iter().all(u8::is_ascii_digit);
-    let text = std::str::from_utf8(text).ok().filter(|_| only_digits);
-    text.and_then(|text| text.parse().ok())
-        .ok_or(HeadError::Framing("its length is no number"))
 }
 
 /// Takes `Connection` out, and gives the options in it, each as the name of a field.
