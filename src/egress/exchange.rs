@@ -139,6 +139,11 @@ impl Live {
         rests.then_some(self)
     }
 
+    /// The stream, and what it brought that nobody has taken.
+    pub(super) fn into_stream(self) -> (Box<dyn Io>, Bytes) {
+        (self.io, self.input.freeze())
+    }
+
     /// Sends a request and waits until `until` for the head of the response.
     pub(super) async fn exchange(
         mut self: Box<Self>,

@@ -1,6 +1,6 @@
 //! The steps of one call that need a connection.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use http::{
     StatusCode,
@@ -18,7 +18,6 @@ use crate::{
         decode::Decoder,
         dial,
         exchange::{Broken, Live, NotSent, Wire},
-        http1::Fault,
         pool::{Key, keep_for},
     },
     policy::Permit,
@@ -93,7 +92,7 @@ impl Call<'_> {
         let connecting = async {
             let (stream, address) = dial::connect(&*self.egress.0.dialer, addresses, until)
                 .await
-                .map_err(|error| self.dial_error(error, limit))?;
+                .map_err(|error| Error::unconnected(self.host, error, limit, self.deadline))?;
             let stream = match server.endpoint.target().scheme() {
                 Scheme::Http => stream,
                 Scheme::Https => {
@@ -110,7 +109,7 @@ impl Call<'_> {
         };
         timeout_at(until, connecting)
             .await
-            .unwrap_or_else(|_| Err(self.connect_timeout(limit)))
+            .unwrap_or_else(|_| Err(Error::connect_late(self.host, limit, self.deadline)))
     }
 
     /// Sends the request over `live` and takes the head of the answer.
@@ -126,7 +125,7 @@ impl Call<'_> {
             .await
             .map_err(|broken| match broken {
                 Broken::NotSent(back) => Stopped::NotSent(back),
-                Broken::Lost(source) => Stopped::Failed(self.broken(source)),
+                Broken::Lost(source) => Stopped::Failed(Error::broken(self.host, source)),
                 Broken::Late if self.deadline.passed() => {
                     Stopped::Failed(Error::CallTimeout { host: self.host() })
                 }
@@ -190,41 +189,6 @@ impl Call<'_> {
             headers,
             Body::new(self.egress.clone(), live, home, decoder, bounds),
         ))
-    }
-
-    fn broken(&self, source: Fault) -> Error {
-        if source.is_head() {
-            Error::ResponseHead {
-                host: self.host(),
-                source,
-            }
-        } else {
-            Error::Lost {
-                host: self.host(),
-                source,
-            }
-        }
-    }
-
-    fn dial_error(&self, source: DialError, limit: Duration) -> Error {
-        match source {
-            DialError::TimedOut { .. } => self.connect_timeout(limit),
-            DialError::Failed { .. } | DialError::Closed(_) => Error::Connect {
-                host: self.host(),
-                source,
-            },
-        }
-    }
-
-    fn connect_timeout(&self, limit: Duration) -> Error {
-        if self.deadline.passed() {
-            Error::CallTimeout { host: self.host() }
-        } else {
-            Error::ConnectTimeout {
-                host: self.host(),
-                limit,
-            }
-        }
     }
 
     fn host(&self) -> Arc<str> {
