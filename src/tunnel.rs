@@ -6,7 +6,9 @@
 mod basic;
 mod head;
 mod hello;
+mod plain;
 
 pub use basic::{Credential, CredentialError};
 pub use head::{Body, Head, HeadError, Heads};
 pub use hello::{Hello, HelloError, HelloReader};
+pub use plain::{Client, Forwarded, Next, Patience, PlainError, forward};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{
     StatusCode,
-    header::{CONTENT_ENCODING, CONTENT_LENGTH, LOCATION, TRANSFER_ENCODING},
+    header::{CONTENT_ENCODING, CONTENT_LENGTH, LOCATION},
 };
 use tokio::time::timeout_at;
 
@@ -18,6 +18,7 @@ use crate::{
         decode::Decoder,
         dial,
         exchange::{Broken, Live, NotSent, Wire},
+        http1::only_chunked,
         pool::{Key, keep_for},
     },
     policy::Permit,
@@ -193,16 +194,5 @@ impl Call<'_> {
 
     fn host(&self) -> Arc<str> {
         self.host.clone()
-    }
-}
-
-/// A transfer coding beside `chunked` would reach us undone (RFC 9112, section 6.1); the error is its text.
-fn only_chunked(headers: &Fields) -> Result<(), String> {
-    let values = headers.all(&TRANSFER_ENCODING).enumerate();
-    let is_chunked = |value: &[u8]| value.eq_ignore_ascii_case(b"chunked");
-    let mut others = values.filter(|(at, value)| *at > 0 || !is_chunked(value));
-    match others.next() {
-        None => Ok(()),
-        Some((_, other)) => Err(String::from_utf8_lossy(other).chars().take(64).collect()),
     }
 }
