@@ -11,4 +11,4 @@ mod plain;
 pub use basic::{Credential, CredentialError};
 pub use head::{Body, Head, HeadError, Heads};
 pub use hello::{Hello, HelloError, HelloReader};
-pub use plain::{Client, Forwarded, Next, Patience, PlainError, forward};
+pub use plain::{Bounds, Forwarded, Next, PlainError, Source, forward};

@@ -16,6 +16,7 @@ mod gateway;
 mod layers;
 mod listen;
 mod pin;
+mod plain;
 mod policy;
 mod store;
 mod tunnel;
@@ -31,6 +32,7 @@ mod support {
     pub(crate) mod nameserver;
     pub(crate) mod permit;
     pub(crate) mod pipeline;
+    pub(crate) mod proxied;
     pub(crate) mod sound;
     pub(crate) mod tools;
     pub(crate) mod upstream;
