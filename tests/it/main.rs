@@ -18,6 +18,7 @@ mod listen;
 mod pin;
 mod plain;
 mod policy;
+mod proxy;
 mod store;
 mod tunnel;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
@@ -28,6 +29,7 @@ mod support {
     pub(crate) mod client;
     pub(crate) mod dialer;
     pub(crate) mod disk;
+    pub(crate) mod forwarder;
     pub(crate) mod gate;
     pub(crate) mod nameserver;
     pub(crate) mod permit;

@@ -11,7 +11,7 @@ use crate::{
     egress::{ample, no_roots},
     support::{
         dialer::{RecordingDialer, TableResolver},
-        proxied::{Forwarder, Passes, Raw},
+        forwarder::{Forwarder, Passes, Raw},
         upstream::{Connection, Upstream},
     },
 };

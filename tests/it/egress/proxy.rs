@@ -12,7 +12,7 @@ use tollgate::{
 use super::{ample, no_roots};
 use crate::support::{
     dialer::{Behaviour, RecordingDialer, TableResolver},
-    proxied::Passes,
+    forwarder::Passes,
     upstream::Upstream,
 };
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{GET, LONG, OK, Way};
 use crate::support::{
-    proxied::Passes,
+    forwarder::Passes,
     upstream::{Connection, Upstream},
 };
 
