@@ -24,6 +24,6 @@ pub use basic::{Credential, CredentialError};
 pub use head::{Body, Head, HeadError, Heads};
 pub use hello::{Hello, HelloError, HelloReader};
 pub use open::OpenTunnel;
-pub use plain::{Bounds, Forwarded, Next, PlainError, Source, forward};
+pub use plain::{Bounds, Carried, Forwarded, Next, PlainError, Source, forward};
 pub use proxy::{Patience, Proxy};
 pub use shared::Shared;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     address::Leg,
-    policy::{Snapshot, TunnelTls, decide_egress},
+    policy::{self, Snapshot, TunnelTls, decide_egress},
     refusal::{Code, Refusal},
 };
 
@@ -34,9 +34,13 @@ impl Shared {
             .again(&tunnel.caller, policy)
             .map_err(|error| End::refused(ClosedBy::Credential, error.into()))?;
         let cut = |refused: Refused| End::refused(ClosedBy::Policy, refused);
-        let permit = decide_egress(policy, &caller, &tunnel.target, None, now)
+        let head = tunnel.asked.as_ref().map(|(method, path)| policy::Head {
+            method: method.as_str(),
+            path,
+        });
+        let permit = decide_egress(policy, &caller, &tunnel.target, head, now)
             .map_err(|denied| cut(Refused::by_rule(denied)))?;
-        if tunnel.tls == TunnelTls::Opaque && permit.tls() == TunnelTls::Pass {
+        if head.is_none() && tunnel.tls == TunnelTls::Opaque && permit.tls() == TunnelTls::Pass {
             let public = "the tunnel's bytes were not checked, and are to be TLS now";
             return Err(cut(Refusal::new(Code::NotTls, public).into()));
         }

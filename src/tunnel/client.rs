@@ -164,7 +164,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
     /// Ends our side and reads on for a moment: a connection that is closed before all was read is reset, and the answer
     /// may be lost with it (RFC 9112, section 9.6).
-    async fn linger(&mut self) {
+    pub(super) async fn linger(&mut self) {
         let (time, mut left) = LINGER;
         self.alarm.set(Some(Instant::now() + time));
         // One that cannot be told is read to its end all the same.

@@ -14,6 +14,7 @@ use std::{
 };
 
 use futures_util::task::AtomicWaker;
+use http::Method;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -21,7 +22,7 @@ use uuid::Uuid;
 
 use self::seat::Usage;
 pub(super) use self::seat::{Party, Seat};
-use super::relay::End;
+use super::{Head, relay::End};
 use crate::{
     address::Target,
     identity::Caller,
@@ -63,6 +64,8 @@ pub(super) struct Tunnel {
     pub(super) address: Option<IpAddr>,
     pub(super) tls: TunnelTls,
     pub(super) rule: Arc<str>,
+    /// Method and path, where it is a plain request.
+    pub(super) asked: Option<(Method, String)>,
     standing: Mutex<Standing>,
     pub(super) bytes_in: AtomicU64,
     pub(super) bytes_out: AtomicU64,
@@ -103,6 +106,7 @@ impl Tunnel {
             address,
             tls: permit.tls(),
             rule,
+            asked: None,
             standing: Mutex::new(Standing::new(&caller, permit)),
             caller,
             bytes_in: AtomicU64::new(0),
@@ -111,6 +115,13 @@ impl Tunnel {
             end: OnceLock::new(),
             waker: AtomicWaker::new(),
         }
+    }
+
+    /// The same for a plain request, which is judged by its head, too.
+    pub(super) fn of_request(mut self, head: &Head) -> Self {
+        let path = head.path.clone().unwrap_or_default();
+        self.asked = Some((head.method.clone(), path));
+        self
     }
 
     /// Ends it from outside; the first reason stands.

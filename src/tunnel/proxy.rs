@@ -7,9 +7,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Shared, answer,
+    Shared,
     client::{Client, Ended},
-    connect, record,
+    connect, plain, record,
 };
 use crate::{
     egress::Egress,
@@ -68,12 +68,11 @@ impl Proxy {
             if head.method == Method::CONNECT {
                 return connect::serve(self, client, head, accept).await;
             }
-            let refusal = Refusal::new(
-                Code::MethodRefused,
-                "plain requests are not forwarded by this version",
-            );
-            record::malformed(&self.shared, &refusal);
-            return client.refuse(&answer::Refused::from(refusal), accept).await;
+            // Its state is large, and no longer there while the client thinks.
+            match Box::pin(plain::serve(self, client, head, accept)).await {
+                Some(back) => client = back,
+                None => return,
+            }
         }
     }
 

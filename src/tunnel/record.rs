@@ -17,6 +17,7 @@ use super::{
     relay::{ClosedBy, End},
 };
 use crate::{
+    address::JudgedAddr,
     audit::{Kind, OutcomeKind, Phase, Record, RecordTarget, RecordTunnel, Unavailable},
     egress::Destination,
     id,
@@ -153,6 +154,42 @@ impl Entry {
                 self.record.rules.extend(refused.rule.clone());
                 self.close(OutcomeKind::Refused, Some(refused.refusal.code));
                 log(&refused.refusal, self.began.0);
+            }
+        }
+    }
+
+    /// Takes the end of a plain exchange down: the bytes from the target and to it, where it went, and what went wrong.
+    pub(super) fn served(
+        &mut self,
+        (bytes_in, bytes_out): (u64, u64),
+        address: Option<JudgedAddr>,
+        refusal: Option<&Refusal>,
+    ) {
+        if let (Some(target), Some(address)) = (&mut self.record.target, address) {
+            let address = address.socket().ip();
+            // The one that was dialled, of those that were judged.
+            if target.addresses.contains(&address) {
+                target.addresses = vec![address];
+            }
+        }
+        let closed_by = match refusal.map(|refusal| refusal.code) {
+            Some(Code::ClientGone | Code::BodyBroken | Code::SlowBody) => ClosedBy::Client,
+            _ => ClosedBy::Target,
+        };
+        self.record.tunnel = Some(RecordTunnel {
+            bytes_in,
+            bytes_out,
+            closed_by: closed_by.as_str(),
+        });
+        match refusal {
+            None => self.close(OutcomeKind::Allowed, None),
+            Some(refusal) => {
+                let end = match refusal.code {
+                    Code::ClientGone => OutcomeKind::Failed,
+                    code => outcome(code.fault()),
+                };
+                self.close(end, Some(refusal.code));
+                log(refusal, self.began.0);
             }
         }
     }

@@ -80,6 +80,19 @@ impl Seat {
         })
     }
 
+    /// Takes a seat that nobody is denied: for what has begun already.
+    pub(in crate::tunnel) fn beyond(shared: &Arc<Shared>, party: Party) -> Self {
+        let mut table = shared.open.lock();
+        table.usage(&party, Instant::now()).open += 1;
+        table.seats += 1;
+        drop(table);
+        Self {
+            shared: shared.clone(),
+            party,
+            tunnel: None,
+        }
+    }
+
     /// Lists the tunnel.
     pub(in crate::tunnel) fn open(&mut self, tunnel: Arc<Tunnel>) {
         self.shared.open.add(&tunnel);
@@ -109,6 +122,18 @@ impl Table {
             let public = format!("{} tunnels are open", self.seats);
             return Err(Refusal::new(Code::Overloaded, public));
         }
+        let usage = self.usage(party, now);
+        if usage.open >= limits.per_caller {
+            let public = format!("this caller has {} tunnels open", usage.open);
+            return Err(Refusal::new(Code::TunnelLimit, public));
+        }
+        usage.take(limits, now)?;
+        self.seats += 1;
+        Ok(())
+    }
+
+    /// What a caller has, who may be new.
+    fn usage(&mut self, party: &Party, now: Instant) -> &mut Usage {
         if !self.callers.contains_key(party) {
             let new = Usage {
                 open: 0,
@@ -117,14 +142,7 @@ impl Table {
             self.callers.insert(party.clone(), new);
         }
         let usage = self.callers.get_mut(party);
-        let usage = usage.expect("it was inserted where it was missing");
-        if usage.open >= limits.per_caller {
-            let public = format!("this caller has {} tunnels open", usage.open);
-            return Err(Refusal::new(Code::TunnelLimit, public));
-        }
-        usage.take(limits, now)?;
-        self.seats += 1;
-        Ok(())
+        usage.expect("it was inserted where it was missing")
     }
 }
 

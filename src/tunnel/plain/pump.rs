@@ -3,6 +3,7 @@
 use std::{
     future::poll_fn,
     pin::Pin,
+    sync::atomic::Ordering::Relaxed,
     task::{Context, Poll},
 };
 
@@ -14,7 +15,7 @@ use tokio::{
 use tokio_util::io::poll_read_buf;
 
 use super::{
-    Bounds, Forwarded, Next, PlainError, Source, expects,
+    Bounds, Carried, Forwarded, Next, PlainError, Source, expects,
     out::Out,
     response::{self, Shape},
 };
@@ -47,8 +48,7 @@ pub(super) struct Pump<'a, S> {
     closed: bool,
     /// Whether the next poll has to set the end of the wait anew.
     moved: bool,
-    pub(super) sent: u64,
-    received: u64,
+    carried: &'a Carried,
 }
 
 /// How far the answer is.
@@ -72,6 +72,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
         body: Incoming,
         exchange: Forward,
         bounds: Bounds,
+        carried: &'a Carried,
     ) -> Self {
         Self {
             head,
@@ -86,8 +87,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
             expects: expects(head),
             closed: false,
             moved: true,
-            sent: 0,
-            received: 0,
+            carried,
         }
     }
 
@@ -103,8 +103,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
         let address = Some(self.exchange.address());
         let next = match (&result, self.status) {
             (Ok(()), Some(StatusCode::SWITCHING_PROTOCOLS)) => {
-                let (io, early) = self.exchange.into_stream();
-                Next::Tunnel { io, early }
+                Next::Tunnel(self.exchange.into_stream())
             }
             (Ok(()), _) => {
                 self.exchange.finish();
@@ -123,8 +122,6 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
             next,
             destination,
             address,
-            sent: self.sent,
-            received: self.received,
         }
     }
 
@@ -168,7 +165,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
                 .map_err(PlainError::Body)?;
             let whole = self.body.is_ended();
             if !piece.is_empty() || whole {
-                self.sent += piece.len() as u64;
+                self.carried.sent.fetch_add(piece.len() as u64, Relaxed);
                 self.exchange.give(piece, whole);
                 moved = true;
                 if whole {
@@ -287,7 +284,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
         while !self.out.is_empty() {
             match self.out.poll_write(&mut *self.client.io, context) {
                 Poll::Pending => break,
-                Poll::Ready(Ok(written)) => self.received += written as u64,
+                Poll::Ready(Ok(written)) => {
+                    self.carried.received.fetch_add(written as u64, Relaxed);
+                }
                 Poll::Ready(Err(error)) => return Err(PlainError::Gone(error)),
             }
             moved = true;
