@@ -25,6 +25,6 @@ pub use basic::{Credential, CredentialError};
 pub use head::{Body, Head, HeadError, Heads};
 pub use hello::{Hello, HelloError, HelloReader};
 pub use open::OpenTunnel;
-pub use plain::{Client, Forwarded, Next, Patience, PlainError, forward};
+pub use plain::{Bounds, Forwarded, Next, PlainError, Source, forward};
 pub use proxy::{Proxy, Timeouts};
 pub use shared::Shared;

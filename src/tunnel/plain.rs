@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// The connection that a request came on.
-pub struct Client<'a, S> {
+pub struct Source<'a, S> {
     /// The stream.
     pub io: &'a mut S,
     /// What has come behind the head. Afterwards, what has come behind the request.
@@ -36,7 +36,7 @@ pub struct Client<'a, S> {
 
 /// How long an exchange may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct Bounds {
     /// The longest time in which no byte moves, neither way.
     pub idle: Duration,
     /// The end of all of it.
@@ -86,13 +86,13 @@ pub async fn forward<S>(
     egress: &Egress,
     permit: &ProxyPermit,
     head: &Head,
-    client: Client<'_, S>,
-    patience: Patience,
+    client: Source<'_, S>,
+    bounds: Bounds,
 ) -> Forwarded
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    forward_noting(egress, permit, head, client, patience, |_, _| {}).await
+    forward_noting(egress, permit, head, client, bounds, |_, _| {}).await
 }
 
 /// The same; `begun` is told where it goes, as soon as that is certain.
@@ -100,8 +100,8 @@ pub(super) async fn forward_noting<S>(
     egress: &Egress,
     permit: &ProxyPermit,
     head: &Head,
-    client: Client<'_, S>,
-    patience: Patience,
+    client: Source<'_, S>,
+    bounds: Bounds,
     begun: impl FnOnce(&Destination, JudgedAddr),
 ) -> Forwarded
 where
@@ -127,11 +127,11 @@ where
         whole: body.is_ended(),
         first,
     };
-    let deadline = Deadline::after(patience.until.saturating_duration_since(Instant::now()));
+    let deadline = Deadline::after(bounds.until.saturating_duration_since(Instant::now()));
     match egress.forward(permit, request, deadline).await {
         Ok(exchange) => {
             begun(exchange.destination(), exchange.address());
-            let mut pump = Pump::new(head, client, body, exchange, patience);
+            let mut pump = Pump::new(head, client, body, exchange, bounds);
             pump.sent = sent;
             pump.run().await
         }

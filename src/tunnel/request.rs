@@ -11,7 +11,7 @@ use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
-    Body, Forwarded, Head, Next, Patience, Proxy,
+    Body, Bounds, Forwarded, Head, Next, Proxy,
     answer::{self, Asked, Refused},
     client::Client,
     connect::Opened,
@@ -58,11 +58,11 @@ where
         }
     };
     let limits = &visit.policy.proxy.tunnels;
-    let patience = Patience {
+    let bounds = Bounds {
         idle: limits.idle,
         until: visit.entry.started() + limits.lifetime,
     };
-    let connection = plain::Client {
+    let connection = plain::Source {
         io: &mut client.stream,
         input: &mut client.input,
     };
@@ -73,7 +73,7 @@ where
         permit,
         &head,
         connection,
-        patience,
+        bounds,
         |destination, address| tunnel.leads_to(destination, address),
     ));
     match unless_cut(&tunnel, exchange).await {

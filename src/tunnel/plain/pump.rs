@@ -14,7 +14,7 @@ use tokio::{
 use tokio_util::io::poll_read_buf;
 
 use super::{
-    Client, Forwarded, Next, Patience, PlainError, expects,
+    Bounds, Forwarded, Next, PlainError, Source, expects,
     out::Out,
     response::{self, Shape},
 };
@@ -31,13 +31,16 @@ const AHEAD: usize = 512;
 /// One exchange.
 pub(super) struct Pump<'a, S> {
     head: &'a Head,
-    client: Client<'a, S>,
+    client: Source<'a, S>,
     /// What is left of the request's body.
     body: Incoming,
     exchange: Forward,
     out: Out,
     phase: Phase,
-    patience: Patience,
+    status: Option<StatusCode>,
+    /// Whether the client was told that its connection is closed.
+    closes: bool,
+    bounds: Bounds,
     /// Whether the client waits for 100.
     expects: bool,
     /// Whether the client has closed its side.
@@ -52,13 +55,12 @@ pub(super) struct Pump<'a, S> {
 enum Phase {
     /// Its head has not come.
     Head,
-    Body {
-        status: StatusCode,
-        chunked: bool,
-        closes: bool,
-    },
+    /// Its body comes, and goes on in chunks or as it is.
+    Body { chunked: bool },
     /// All of it was taken.
-    Ended { status: StatusCode, closes: bool },
+    Ended,
+    /// It broke off behind what was taken of it.
+    Broken(Option<PlainError>),
     /// It was 101.
     Upgraded,
 }
@@ -66,10 +68,10 @@ enum Phase {
 impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
     pub(super) fn new(
         head: &'a Head,
-        client: Client<'a, S>,
+        client: Source<'a, S>,
         body: Incoming,
         exchange: Forward,
-        patience: Patience,
+        bounds: Bounds,
     ) -> Self {
         Self {
             head,
@@ -78,7 +80,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
             exchange,
             out: Out::new(),
             phase: Phase::Head,
-            patience,
+            status: None,
+            closes: false,
+            bounds,
             expects: expects(head),
             closed: false,
             moved: true,
@@ -91,38 +95,30 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
     pub(super) async fn run(mut self) -> Forwarded {
         let result = poll_fn(|context| self.poll(context)).await;
         let keeps = self.body.is_ended() && !self.closed && self.head.persists;
-        let (status, next) = match (&self.phase, &result) {
-            // Part of a 100 stands on the wire: nothing can follow it.
-            (Phase::Head, _) if !self.out.is_empty() => (Some(StatusCode::CONTINUE), Next::Cut),
-            (Phase::Head, _) if keeps && matches!(result, Err(PlainError::Egress(_))) => {
-                (None, Next::Keep)
-            }
-            (Phase::Head, _) => (None, Next::Close),
-            (Phase::Body { status, .. } | Phase::Ended { status, .. }, Err(_)) => {
-                (Some(*status), Next::Cut)
-            }
-            (Phase::Upgraded, Err(_)) => (Some(StatusCode::SWITCHING_PROTOCOLS), Next::Cut),
-            (Phase::Body { status, closes, .. } | Phase::Ended { status, closes }, Ok(())) => {
-                let next = match keeps && !closes {
-                    true => Next::Keep,
-                    false => Next::Close,
-                };
-                (Some(*status), next)
-            }
-            (Phase::Upgraded, Ok(())) => (Some(StatusCode::SWITCHING_PROTOCOLS), Next::Keep),
-        };
-        let upgraded = result.is_ok() && matches!(self.phase, Phase::Upgraded);
+        if self.status.is_none() && !self.out.is_empty() {
+            // Part of a 100 stands on the wire: no answer can follow it.
+            self.status = Some(StatusCode::CONTINUE);
+        }
         let destination = Some(self.exchange.destination().clone());
         let address = Some(self.exchange.address());
-        let next = if upgraded {
-            let (io, early) = self.exchange.into_stream();
-            Next::Tunnel { io, early }
-        } else {
-            self.exchange.finish();
-            next
+        let next = match (&result, self.status) {
+            (Ok(()), Some(StatusCode::SWITCHING_PROTOCOLS)) => {
+                let (io, early) = self.exchange.into_stream();
+                Next::Tunnel { io, early }
+            }
+            (Ok(()), _) => {
+                self.exchange.finish();
+                match keeps && !self.closes {
+                    true => Next::Keep,
+                    false => Next::Close,
+                }
+            }
+            (Err(_), Some(_)) => Next::Cut,
+            (Err(PlainError::Egress(_)), None) if keeps => Next::Keep,
+            (Err(_), None) => Next::Close,
         };
         Forwarded {
-            status,
+            status: self.status,
             error: result.err(),
             next,
             destination,
@@ -137,11 +133,15 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
             let request = self.move_request(context)?;
             let answer = self.move_answer(context)?;
             let written = self.write(context)?;
-            let is_whole = matches!(self.phase, Phase::Ended { .. } | Phase::Upgraded);
-            if is_whole && self.out.is_empty() {
-                return Pin::new(&mut *self.client.io)
-                    .poll_flush(context)
-                    .map_err(PlainError::Gone);
+            if self.out.is_empty() {
+                match &mut self.phase {
+                    Phase::Head | Phase::Body { .. } => {}
+                    Phase::Broken(error) => return Poll::Ready(error.take().map_or(Ok(()), Err)),
+                    Phase::Ended | Phase::Upgraded => {
+                        let io = Pin::new(&mut *self.client.io);
+                        return io.poll_flush(context).map_err(PlainError::Gone);
+                    }
+                }
             }
             if !(request || answer || written) {
                 return self.poll_late(context).map(Err);
@@ -216,17 +216,12 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
             moved = true;
             self.accept(&head?);
         }
-        while let Phase::Body {
-            status,
-            chunked,
-            closes,
-        } = self.phase
-        {
+        while let Phase::Body { chunked } = self.phase {
             if self.exchange.is_ended() {
                 if chunked {
                     self.out.push_last_chunk();
                 }
-                self.phase = Phase::Ended { status, closes };
+                self.phase = Phase::Ended;
                 return Ok(true);
             }
             if !self.out.takes() {
@@ -236,8 +231,10 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
                 return Ok(moved);
             };
             moved = true;
-            if let Some(data) = data? {
-                self.out.push(data, chunked);
+            match data {
+                Ok(Some(data)) => self.out.push(data, chunked),
+                Ok(None) => {}
+                Err(error) => self.phase = Phase::Broken(Some(error.into())),
             }
         }
         Ok(moved)
@@ -254,7 +251,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
                 websocket: true,
             };
             response::write(self.out.front(), head, &shape);
-            self.phase = Phase::Upgraded;
+            (self.status, self.phase) = (Some(status), Phase::Upgraded);
             return;
         }
         if status.is_informational() {
@@ -280,11 +277,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
             websocket: false,
         };
         response::write(self.out.front(), head, &shape);
-        self.phase = Phase::Body {
-            status,
-            chunked,
-            closes,
-        };
+        (self.status, self.closes) = (Some(status), closes);
+        self.phase = Phase::Body { chunked };
     }
 
     /// Writes to the client; whether anything was.
@@ -304,17 +298,17 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
     /// Ready once nothing has moved for too long.
     fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<PlainError> {
         if std::mem::take(&mut self.moved) {
-            let end = Instant::now() + self.patience.idle;
-            self.exchange.give_until(end.min(self.patience.until));
+            let end = Instant::now() + self.bounds.idle;
+            self.exchange.give_until(end.min(self.bounds.until));
         }
         self.exchange.poll_late(context).map(|()| self.late())
     }
 
     /// Who is waited for.
     fn late(&self) -> PlainError {
-        let limit = self.patience.idle;
+        let limit = self.bounds.idle;
         let host = self.exchange.destination().host.clone();
-        if Instant::now() >= self.patience.until {
+        if Instant::now() >= self.bounds.until {
             return Error::CallTimeout { host }.into();
         }
         if !self.out.is_empty() {
