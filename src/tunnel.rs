@@ -17,6 +17,7 @@ mod plain;
 mod proxy;
 mod record;
 mod relay;
+mod request;
 mod shared;
 mod visit;
 
@@ -24,6 +25,6 @@ pub use basic::{Credential, CredentialError};
 pub use head::{Body, Head, HeadError, Heads};
 pub use hello::{Hello, HelloError, HelloReader};
 pub use open::OpenTunnel;
-pub use plain::{Bounds, Carried, Forwarded, Next, PlainError, Source, forward};
-pub use proxy::{Patience, Proxy};
+pub use plain::{Bounds, Forwarded, Next, PlainError, Source, forward};
+pub use proxy::{Proxy, Timeouts};
 pub use shared::Shared;

@@ -7,8 +7,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use self::parent::Hop;
-pub(super) use self::prefixed::Prefixed;
+use self::{parent::Hop, prefixed::Prefixed};
 use super::{Destination, Egress, Error, Failed, Io, dial};
 use crate::{address::JudgedAddr, deadline::Deadline, policy::ProxyPermit};
 

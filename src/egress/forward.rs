@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::{
     Destination, DialError, Egress, Error, Failed, Fields, Io,
-    connect::{Opened, Prefixed, Route},
+    connect::{Opened, Route},
     exchange::{Live, Wire},
     http1::{Fault, Framing, Heads, length, only_chunked},
     pool::{Key, keep_for},
@@ -250,10 +250,9 @@ impl Forward {
         }
     }
 
-    /// The connection after 101.
-    pub fn into_stream(self) -> Box<dyn Io> {
-        let (io, early) = self.live.into_stream();
-        Prefixed::wrap(early, io)
+    /// The connection after 101, and what came on it behind that head.
+    pub fn into_stream(self) -> (Box<dyn Io>, Bytes) {
+        self.live.into_stream()
     }
 
     fn accept(&mut self, status: StatusCode, headers: Fields) -> Result<Head, Error> {

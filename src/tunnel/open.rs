@@ -22,9 +22,10 @@ use uuid::Uuid;
 
 use self::seat::Usage;
 pub(super) use self::seat::{Party, Seat};
-use super::{Head, relay::End};
+use super::relay::End;
 use crate::{
-    address::Target,
+    address::{JudgedAddr, Target},
+    egress::Destination,
     identity::Caller,
     policy::{ProxyPermit, TunnelTls},
 };
@@ -60,12 +61,12 @@ pub(super) struct Tunnel {
     pub(super) since: SystemTime,
     pub(super) caller: Caller,
     pub(super) target: Target,
-    /// `None` where it was not judged here.
-    pub(super) address: Option<IpAddr>,
+    /// Path and query of a plain request, which the rules saw; its method is GET where it became a WebSocket.
+    pub(super) shown: Option<(Method, Box<str>)>,
+    /// Where it was connected to; empty before that, and where the address was not judged here.
+    pub(super) address: OnceLock<IpAddr>,
     pub(super) tls: TunnelTls,
     pub(super) rule: Arc<str>,
-    /// Method and path, where it is a plain request.
-    pub(super) asked: Option<(Method, String)>,
     standing: Mutex<Standing>,
     pub(super) bytes_in: AtomicU64,
     pub(super) bytes_out: AtomicU64,
@@ -97,16 +98,15 @@ impl Tunnel {
         caller: Caller,
         permit: &ProxyPermit,
         rule: Arc<str>,
-        address: Option<IpAddr>,
     ) -> Self {
         Self {
             id,
             since,
             target: permit.target().clone(),
-            address,
+            shown: None,
+            address: OnceLock::new(),
             tls: permit.tls(),
             rule,
-            asked: None,
             standing: Mutex::new(Standing::new(&caller, permit)),
             caller,
             bytes_in: AtomicU64::new(0),
@@ -117,11 +117,21 @@ impl Tunnel {
         }
     }
 
-    /// The same for a plain request, which is judged by its head, too.
-    pub(super) fn of_request(mut self, head: &Head) -> Self {
-        let path = head.path.clone().unwrap_or_default();
-        self.asked = Some((head.method.clone(), path));
-        self
+    /// The same for a plain request, which rules see more of.
+    pub(super) fn showing(self, method: &Method, path: &str) -> Self {
+        Self {
+            shown: Some((method.clone(), path.into())),
+            ..self
+        }
+    }
+
+    /// Notes where it was connected to; that is a parent proxy where the destination has no addresses.
+    pub(super) fn leads_to(&self, destination: &Destination, address: JudgedAddr) {
+        let address = address.socket().ip();
+        if destination.addresses.contains(&address) {
+            // It is connected once.
+            let _first = self.address.set(address);
+        }
     }
 
     /// Ends it from outside; the first reason stands.
@@ -169,7 +179,7 @@ impl Tunnel {
             agent: self.caller.agent.to_string(),
             user: self.caller.user.to_string(),
             target: format!("{}:{}", self.target.host(), self.target.port()),
-            address: self.address,
+            address: self.address.get().copied(),
             bytes_in: self.bytes_in.load(Relaxed),
             bytes_out: self.bytes_out.load(Relaxed),
             rule: self.rule.to_string(),

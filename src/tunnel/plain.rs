@@ -5,12 +5,8 @@ mod error;
 mod out;
 mod pump;
 mod response;
-mod serve;
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-    time::Duration,
-};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use http::{StatusCode, header::EXPECT};
@@ -20,7 +16,6 @@ use tokio::{
 };
 
 pub use error::PlainError;
-pub(super) use serve::serve;
 
 use self::pump::Pump;
 use super::{Body, Head};
@@ -62,15 +57,10 @@ pub struct Forwarded {
     pub destination: Option<Destination>,
     /// Where exactly, once it was connected to.
     pub address: Option<JudgedAddr>,
-}
-
-/// What an exchange has moved so far.
-#[derive(Debug, Default)]
-pub struct Carried {
     /// Bytes of the request's body, without their framing.
-    pub sent: AtomicU64,
+    pub sent: u64,
     /// Bytes of the answer, its head included, as the client got them.
-    pub received: AtomicU64,
+    pub received: u64,
 }
 
 /// How a client's connection goes on after a request.
@@ -79,10 +69,15 @@ pub enum Next {
     Keep,
     /// It is closed in the usual way; of a client that still sends, some is read and dropped first.
     Close,
-    /// It is closed at once: the client must not take what it got for the whole answer.
+    /// It is closed, with a reset where that is possible: the client must not take what it got for the whole answer.
     Cut,
-    /// It is a WebSocket from here on, over this connection to the target. Of neither side a byte was passed on yet.
-    Tunnel(Box<dyn Io>),
+    /// It is a WebSocket from here on. Of neither side a byte was passed on yet.
+    Tunnel {
+        /// The connection to the target.
+        io: Box<dyn Io>,
+        /// What came on it behind the head of its answer.
+        early: bytes::Bytes,
+    },
 }
 
 /// Sends a request where its permit leads, and its answer to the client. Nothing is written to the client before the head
@@ -93,7 +88,21 @@ pub async fn forward<S>(
     head: &Head,
     client: Source<'_, S>,
     bounds: Bounds,
-    carried: &Carried,
+) -> Forwarded
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    forward_noting(egress, permit, head, client, bounds, |_, _| {}).await
+}
+
+/// The same; `begun` is told where it goes, as soon as that is certain.
+pub(super) async fn forward_noting<S>(
+    egress: &Egress,
+    permit: &ProxyPermit,
+    head: &Head,
+    client: Source<'_, S>,
+    bounds: Bounds,
+    begun: impl FnOnce(&Destination, JudgedAddr),
 ) -> Forwarded
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -108,7 +117,7 @@ where
         Ok(first) => first,
         Err(fault) => return Forwarded::unsent(PlainError::Body(fault), Next::Close),
     };
-    carried.sent.store(first.len() as u64, Relaxed);
+    let sent = first.len() as u64;
     let request = Request {
         method: &head.method,
         path: head.path.as_deref().unwrap_or("/"),
@@ -121,7 +130,9 @@ where
     let deadline = Deadline::after(bounds.until.saturating_duration_since(Instant::now()));
     match egress.forward(permit, request, deadline).await {
         Ok(exchange) => {
-            let pump = Pump::new(head, client, body, exchange, bounds, carried);
+            begun(exchange.destination(), exchange.address());
+            let mut pump = Pump::new(head, client, body, exchange, bounds);
+            pump.sent = sent;
             pump.run().await
         }
         Err(failed) => {
@@ -146,6 +157,8 @@ impl Forwarded {
             next,
             destination: None,
             address: None,
+            sent: 0,
+            received: 0,
         }
     }
 }
@@ -156,7 +169,7 @@ impl std::fmt::Debug for Next {
             Self::Keep => "Keep",
             Self::Close => "Close",
             Self::Cut => "Cut",
-            Self::Tunnel(_) => "Tunnel",
+            Self::Tunnel { .. } => "Tunnel",
         })
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    Head, Shared,
+    Forwarded, Head, Shared,
     answer::Refused,
     open::Tunnel,
     relay::{ClosedBy, End},
@@ -122,13 +122,41 @@ impl Entry {
         }
     }
 
-    /// Notes the tunnel that was opened for it.
-    pub(super) fn opened(&mut self, tunnel: &Arc<Tunnel>) {
-        if let (Some(target), Some(address)) = (&mut self.record.target, tunnel.address) {
-            // The one that was dialled, of those that were judged.
+    /// Notes where it was connected to: of the addresses that were judged, only that one is told.
+    pub(super) fn connected(&mut self, destination: &Destination, address: JudgedAddr) {
+        self.went_to(destination);
+        let address = address.socket().ip();
+        if let Some(target) = &mut self.record.target
+            && target.addresses.contains(&address)
+        {
             target.addresses = vec![address];
         }
+    }
+
+    /// Notes the tunnel that was opened for it.
+    pub(super) fn opened(&mut self, tunnel: &Arc<Tunnel>) {
         self.tunnel = Some(tunnel.clone());
+    }
+
+    /// Takes the end of a plain request down: bytes of its body, and of its answer.
+    pub(super) fn answered(&mut self, forwarded: &Forwarded) {
+        self.record.args_bytes = usize::try_from(forwarded.sent).ok();
+        self.record.result_bytes = usize::try_from(forwarded.received).ok();
+        if let (Some(destination), Some(address)) = (&forwarded.destination, forwarded.address) {
+            self.connected(destination, address);
+        }
+        match &forwarded.error {
+            None => self.close(OutcomeKind::Allowed, None),
+            Some(error) => self.refuse(&Refusal::from(error).into()),
+        }
+    }
+
+    /// Takes down that a plain request was cut off.
+    pub(super) fn cut(&mut self, end: &End) {
+        match &end.refused {
+            Some(refused) => self.refuse(refused),
+            None => self.close(OutcomeKind::Failed, Some(Code::Draining)),
+        }
     }
 
     /// Takes the end of its tunnel down.
@@ -154,42 +182,6 @@ impl Entry {
                 self.record.rules.extend(refused.rule.clone());
                 self.close(OutcomeKind::Refused, Some(refused.refusal.code));
                 log(&refused.refusal, self.began.0);
-            }
-        }
-    }
-
-    /// Takes the end of a plain exchange down: the bytes from the target and to it, where it went, and what went wrong.
-    pub(super) fn served(
-        &mut self,
-        (bytes_in, bytes_out): (u64, u64),
-        address: Option<JudgedAddr>,
-        refusal: Option<&Refusal>,
-    ) {
-        if let (Some(target), Some(address)) = (&mut self.record.target, address) {
-            let address = address.socket().ip();
-            // The one that was dialled, of those that were judged.
-            if target.addresses.contains(&address) {
-                target.addresses = vec![address];
-            }
-        }
-        let closed_by = match refusal.map(|refusal| refusal.code) {
-            Some(Code::ClientGone | Code::BodyBroken | Code::SlowBody) => ClosedBy::Client,
-            _ => ClosedBy::Target,
-        };
-        self.record.tunnel = Some(RecordTunnel {
-            bytes_in,
-            bytes_out,
-            closed_by: closed_by.as_str(),
-        });
-        match refusal {
-            None => self.close(OutcomeKind::Allowed, None),
-            Some(refusal) => {
-                let end = match refusal.code {
-                    Code::ClientGone => OutcomeKind::Failed,
-                    code => outcome(code.fault()),
-                };
-                self.close(end, Some(refusal.code));
-                log(refusal, self.began.0);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! the bytes a test wants.
 
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
@@ -15,14 +15,14 @@ use tokio::{
     time::Instant,
 };
 use tollgate::{
-    address::{Rules, Target},
+    address::{Grant, Host, Leg, Port, Rules, Target},
     egress::Egress,
     policy::{
         AllowRule, HostPattern, Parent, Proxy, ProxyPermit, Snapshot, TunnelTls, Who, decide_egress,
     },
     refusal::Refusal,
     subject::{Scopes, Subject},
-    tunnel::{Bounds, Carried, Forwarded, Heads, Next, Source, forward},
+    tunnel::{Bounds, Forwarded, Heads, Next, Source, forward},
 };
 
 /// What a test may vary of a permit.
@@ -46,6 +46,20 @@ impl Default for Passes {
 }
 
 impl Passes {
+    /// Opens one loopback address for the proxy.
+    pub(crate) fn granting(mut self, address: &str) -> Self {
+        let address: IpAddr = address.parse().unwrap();
+        self.rules.grants.push(Grant {
+            host: Host::Ip(address),
+            port: Port::Any,
+            addresses: Vec::new(),
+            address: None,
+            legs: vec![Leg::Proxy],
+            origin: "egress.toml:1: [[private]]".into(),
+        });
+        self
+    }
+
     /// Goes through a parent proxy.
     pub(crate) fn through(mut self, url: &str, resolves: bool) -> Self {
         let target = Target::from_operator(url).unwrap();
@@ -175,8 +189,7 @@ async fn serve(
             idle,
             until: Instant::now() + Duration::from_secs(60),
         };
-        let carried = Carried::default();
-        let done = forward(&egress, &permit, &head, client, bounds, &carried).await;
+        let done = forward(&egress, &permit, &head, client, bounds).await;
         let error = done.error.as_ref().map(|error| error.code().as_str());
         let end = match (done.status, error) {
             (status, Some(code)) => format!("{status:?} {:?} {code}", done.next),
@@ -203,7 +216,8 @@ async fn goes_on(done: Forwarded, stream: &mut TcpStream, input: &mut BytesMut) 
                 tokio::time::timeout(Duration::from_secs(1), stream.read_to_end(&mut rest)).await;
         }
         Next::Cut => stream.set_zero_linger().unwrap(),
-        Next::Tunnel(mut io) => {
+        Next::Tunnel { mut io, early } => {
+            stream.write_all(&early).await.unwrap();
             io.write_all(input).await.unwrap();
             let _ = tokio::io::copy_bidirectional(stream, &mut io).await;
         }

@@ -12,14 +12,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::egress::Io;
 
 /// Gives what has come first.
-pub(in crate::egress) struct Prefixed {
+pub(super) struct Prefixed {
     early: Bytes,
     io: Box<dyn Io>,
 }
 
 impl Prefixed {
     /// The stream with `early` before it; itself where there is nothing.
-    pub(in crate::egress) fn wrap(early: Bytes, io: Box<dyn Io>) -> Box<dyn Io> {
+    pub(super) fn wrap(early: Bytes, io: Box<dyn Io>) -> Box<dyn Io> {
         if early.is_empty() {
             io
         } else {

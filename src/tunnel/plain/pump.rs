@@ -3,7 +3,6 @@
 use std::{
     future::poll_fn,
     pin::Pin,
-    sync::atomic::Ordering::Relaxed,
     task::{Context, Poll},
 };
 
@@ -15,7 +14,7 @@ use tokio::{
 use tokio_util::io::poll_read_buf;
 
 use super::{
-    Bounds, Carried, Forwarded, Next, PlainError, Source, expects,
+    Bounds, Forwarded, Next, PlainError, Source, expects,
     out::Out,
     response::{self, Shape},
 };
@@ -48,7 +47,8 @@ pub(super) struct Pump<'a, S> {
     closed: bool,
     /// Whether the next poll has to set the end of the wait anew.
     moved: bool,
-    carried: &'a Carried,
+    pub(super) sent: u64,
+    received: u64,
 }
 
 /// How far the answer is.
@@ -72,7 +72,6 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
         body: Incoming,
         exchange: Forward,
         bounds: Bounds,
-        carried: &'a Carried,
     ) -> Self {
         Self {
             head,
@@ -87,7 +86,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
             expects: expects(head),
             closed: false,
             moved: true,
-            carried,
+            sent: 0,
+            received: 0,
         }
     }
 
@@ -103,7 +103,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
         let address = Some(self.exchange.address());
         let next = match (&result, self.status) {
             (Ok(()), Some(StatusCode::SWITCHING_PROTOCOLS)) => {
-                Next::Tunnel(self.exchange.into_stream())
+                let (io, early) = self.exchange.into_stream();
+                Next::Tunnel { io, early }
             }
             (Ok(()), _) => {
                 self.exchange.finish();
@@ -122,6 +123,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
             next,
             destination,
             address,
+            sent: self.sent,
+            received: self.received,
         }
     }
 
@@ -165,7 +168,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
                 .map_err(PlainError::Body)?;
             let whole = self.body.is_ended();
             if !piece.is_empty() || whole {
-                self.carried.sent.fetch_add(piece.len() as u64, Relaxed);
+                self.sent += piece.len() as u64;
                 self.exchange.give(piece, whole);
                 moved = true;
                 if whole {
@@ -284,9 +287,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
         while !self.out.is_empty() {
             match self.out.poll_write(&mut *self.client.io, context) {
                 Poll::Pending => break,
-                Poll::Ready(Ok(written)) => {
-                    self.carried.received.fetch_add(written as u64, Relaxed);
-                }
+                Poll::Ready(Ok(written)) => self.received += written as u64,
                 Poll::Ready(Err(error)) => return Err(PlainError::Gone(error)),
             }
             moved = true;
