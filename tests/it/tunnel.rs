@@ -22,7 +22,7 @@ use tollgate::{
 const SHIPPED: &str = include_str!("../corpus/egress.jsonl");
 
 /// The `http` cases by their id.
-fn cases() -> HashMap<String, Value> {
+pub(crate) fn cases() -> HashMap<String, Value> {
     let cases = SHIPPED
         .lines()
         .map(|line| serde_json::from_str(line).unwrap());
@@ -54,7 +54,7 @@ fn read(text: &str) -> (String, String) {
 }
 
 /// The head of a plain GET with something in it that is too large.
-fn large(input: &Value) -> Option<String> {
+pub(crate) fn large(input: &Value) -> Option<String> {
     let size = |key: &str| {
         input[key]
             .as_u64()
