@@ -2,6 +2,8 @@
 
 mod bounds;
 mod bytes;
+mod corpus;
+mod plain;
 mod refused;
 mod reload;
 mod tunnels;

@@ -121,7 +121,7 @@ fn heads_of_the_corpus() {
 }
 
 /// The first flight of a client that asks for `name`.
-fn flight(name: &str, ech: bool, padding: usize) -> Vec<u8> {
+pub(crate) fn flight(name: &str, ech: bool, padding: usize) -> Vec<u8> {
     let mut provider = aws_lc_rs::default_provider();
     provider.kx_groups = vec![kx_group::X25519MLKEM768, kx_group::X25519];
     let builder = ClientConfig::builder_with_provider(Arc::new(provider));
