@@ -206,11 +206,6 @@ impl Head {
         self.0.split(|byte| *byte == b' ').nth(1) == Some(path.as_bytes())
     }
 
-    /// Whether the connection ends with this response.
-    pub(crate) fn closes(&self) -> bool {
-        self.starts_with("HTTP/1.0 ") || self.field("connection") == Some("close")
-    }
-
     pub(crate) fn body(&self) -> Body {
         if let Some(size) = self.field("content-length") {
             return Body::Sized(size.parse().unwrap_or_default());

@@ -1,15 +1,26 @@
-//! One request at a time on each of so many clients: on a connection that is kept, or in a tunnel of its own each.
+//! So many clients, each with one request at a time.
 
 use std::io::{self, Error, Write as _};
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::route::{Endpoint, Route, agreed};
 use super::{BODY, SMALL};
 use crate::window::{Span, Window, microseconds};
 use crate::wire::Wire;
+
+/// What requests are made on.
+#[derive(Clone, Copy, ValueEnum)]
+enum Way {
+    /// A connection that is kept.
+    Kept,
+    /// A connection each.
+    Fresh,
+    /// A tunnel each.
+    Tunnel,
+}
 
 /// What to ask, and for how long.
 #[derive(Args)]
@@ -18,9 +29,8 @@ pub(crate) struct Plan {
     endpoint: Endpoint,
     #[arg(long)]
     connections: usize,
-    /// Open a tunnel for each request, and close it with the answer.
-    #[arg(long)]
-    tunnels: bool,
+    #[arg(long, value_enum)]
+    way: Way,
     #[command(flatten)]
     span: Span,
 }
@@ -28,13 +38,8 @@ pub(crate) struct Plan {
 /// Loads, and prints what it took as one line of JSON. Any request that fails ends the run.
 pub(crate) async fn run(plan: Plan) -> io::Result<()> {
     let routes = plan.endpoint.routes(plan.connections)?;
-    let tunnels = plan.tunnels;
-    let load = move |route: Route, window: Arc<Window>| async move {
-        match tunnels {
-            true => each_in_a_tunnel(route, &window).await,
-            false => kept(route, &window).await,
-        }
-    };
+    let way = plan.way;
+    let load = |route, window| load(route, way, window);
     let (used, took) = plan.span.run(routes, load).await?;
     let mut took = took.concat();
     took.sort_unstable();
@@ -44,73 +49,41 @@ pub(crate) async fn run(plan: Plan) -> io::Result<()> {
     writeln!(io::stdout(), "{result}")
 }
 
-/// What was measured of requests that were answered after the window began, in nanoseconds.
-struct Taken<'a> {
-    window: &'a Window,
-    now: Instant,
-    took: Vec<u64>,
-}
-
-impl<'a> Taken<'a> {
-    fn begin(window: &'a Window) -> Self {
-        Self {
-            window,
-            now: Instant::now(),
-            took: Vec::new(),
-        }
-    }
-
-    fn goes_on(&self) -> bool {
-        self.now < self.window.end
-    }
-
-    fn answered(&mut self) {
-        self.window.count(1);
-        let begun = std::mem::replace(&mut self.now, Instant::now());
-        if self.now >= self.window.begin {
-            let took = (self.now - begun).as_nanos();
-            self.took.push(took.try_into().unwrap_or(u64::MAX));
-        }
-    }
-}
-
-/// On one connection, or on the next where the proxy closes it.
-async fn kept(route: Route, window: &Window) -> io::Result<Vec<u64>> {
-    let request = route.request(SMALL);
-    let mut wire = route.connect().await?;
+/// Asks until the window ends; gives what the requests within took, in nanoseconds.
+async fn load(route: Route, way: Way, window: Arc<Window>) -> io::Result<Vec<u64>> {
+    let (request, opening) = (route.request(SMALL), route.opening(SMALL));
+    let mut kept = route.connect().await?;
     let mut body = Vec::new();
-    let mut taken = Taken::begin(window);
-    while taken.goes_on() {
-        wire.write(&request).await?;
-        if !answer(&mut wire, &mut body).await? {
-            wire = route.connect().await?;
+    let mut took = Vec::new();
+    let mut now = Instant::now();
+    while now < window.end {
+        match way {
+            Way::Kept => ask(&mut kept, &request, &mut body).await?,
+            Way::Fresh => ask(&mut route.connect().await?, &request, &mut body).await?,
+            Way::Tunnel => answer(&mut route.tunnel(&opening).await?, &mut body).await?,
         }
-        taken.answered();
+        window.count(1);
+        let begun = std::mem::replace(&mut now, Instant::now());
+        if now >= window.begin {
+            took.push((now - begun).as_nanos().try_into().unwrap_or(u64::MAX));
+        }
     }
-    Ok(taken.took)
+    Ok(took)
 }
 
-async fn each_in_a_tunnel(route: Route, window: &Window) -> io::Result<Vec<u64>> {
-    let opening = route.opening(SMALL);
-    let mut body = Vec::new();
-    let mut taken = Taken::begin(window);
-    while taken.goes_on() {
-        let mut wire = route.tunnel(&opening).await?;
-        answer(&mut wire, &mut body).await?;
-        drop(wire);
-        taken.answered();
-    }
-    Ok(taken.took)
+async fn ask(wire: &mut Wire, request: &[u8], body: &mut Vec<u8>) -> io::Result<()> {
+    wire.write(request).await?;
+    answer(wire, body).await
 }
 
-/// Reads and checks an answer; whether the connection can be used again.
-pub(super) async fn answer(wire: &mut Wire, body: &mut Vec<u8>) -> io::Result<bool> {
+/// Reads an answer, and checks it.
+pub(super) async fn answer(wire: &mut Wire, body: &mut Vec<u8>) -> io::Result<()> {
     let head = agreed(wire.head().await?)?;
     let mut framing = head.body();
     body.clear();
     while wire.piece(&mut framing, body).await? {}
     match body.len() == BODY && body.iter().all(|byte| *byte == b'x') {
-        true => Ok(!head.closes()),
+        true => Ok(()),
         false => Err(Error::other(format!(
             "a body of {} bytes is not the one asked for",
             body.len()
