@@ -35,7 +35,7 @@ SHORT = [PLAIN, CONNECT, DOWN]
 
 def way(row, name):
     # It closes every connection after one answer.
-    return ("--way", "fresh") if (row, name) == (PLAIN, "tinyproxy") else row.words
+    return ("--way", "fresh") if (row.kind, name) == (PLAIN.kind, "tinyproxy") else row.words
 
 
 class Table(Turns):

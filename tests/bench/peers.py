@@ -19,8 +19,12 @@ NOBODY = "nobody"
 # itself, so that none of them has to look a name up.
 HOST = "bench.test"
 ADDRESS = "127.0.0.1"
-# Names that the upstream has for Tollgate, and no limit that a load could meet.
-POLICY = """[[allow]]
+# What Tollgate lets through, with limits that no load meets.
+POLICY = """[tunnels]
+per_second = 1000000
+burst = 1000000
+
+[[allow]]
 host = "{host}:{port}"
 
 [[private]]
@@ -43,10 +47,8 @@ class Peers:
             self.options = {"user": NOBODY, "group": "nogroup", "extra_groups": []}
         self.upstream = stack.enter_context(rig.upstream_of("forward-upstream"))
         self.direct = Target(self.upstream, [], [])
-        squid = lambda conf: [SQUID, "-N", "-f", conf]  # noqa: E731
-        self.squid = stack.enter_context(self._peer("squid", squid_conf, squid))
-        tinyproxy = lambda conf: [TINYPROXY, "-d", "-c", conf]  # noqa: E731
-        self.tinyproxy = stack.enter_context(self._peer("tinyproxy", tinyproxy_conf, tinyproxy))
+        self.squid = stack.enter_context(self._peer(squid_conf, SQUID, "-N", "-f"))
+        self.tinyproxy = stack.enter_context(self._peer(tinyproxy_conf, TINYPROXY, "-d", "-c"))
 
     @contextlib.contextmanager
     def tollgate(self):
@@ -58,12 +60,15 @@ class Peers:
             yield Target(started.egress, words, [started.process.pid])
 
     @contextlib.contextmanager
-    def _peer(self, name, text, command):
-        port, log, conf = free_port(), self.rig.home / f"{name}.log", self.home / f"{name}.conf"
+    def _peer(self, text, program, *words):
+        """Runs a program whose last word is the file of its configuration."""
+        name, port = pathlib.Path(program).name, free_port()
+        log, conf = self.rig.home / f"{name}.log", self.home / f"{name}.conf"
         write(conf, text(port))
         if self.options:
             shutil.chown(conf, NOBODY)
-        with running([*pin(self.rig.proxy_core), *command(conf)], log, **self.options) as process:
+        command = [*pin(self.rig.proxy_core), program, *words, conf]
+        with running(command, log, **self.options) as process:
             wait_until(lambda: accepts(port), process, log)
             yield Target(port, ["--host", ADDRESS, "--upstream", self.upstream], [process.pid])
 

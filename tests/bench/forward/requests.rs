@@ -52,15 +52,18 @@ pub(crate) async fn run(plan: Plan) -> io::Result<()> {
 /// Asks until the window ends; gives what the requests within took, in nanoseconds.
 async fn load(route: Route, way: Way, window: Arc<Window>) -> io::Result<Vec<u64>> {
     let (request, opening) = (route.request(SMALL), route.opening(SMALL));
-    let mut kept = route.connect().await?;
+    let mut kept = match way {
+        Way::Kept => Some(route.connect().await?),
+        Way::Fresh | Way::Tunnel => None,
+    };
     let mut body = Vec::new();
     let mut took = Vec::new();
     let mut now = Instant::now();
     while now < window.end {
-        match way {
-            Way::Kept => ask(&mut kept, &request, &mut body).await?,
-            Way::Fresh => ask(&mut route.connect().await?, &request, &mut body).await?,
-            Way::Tunnel => answer(&mut route.tunnel(&opening).await?, &mut body).await?,
+        match (&mut kept, way) {
+            (Some(wire), _) => ask(wire, &request, &mut body).await?,
+            (None, Way::Tunnel) => answer(&mut route.tunnel(&opening).await?, &mut body).await?,
+            (None, _) => ask(&mut route.connect().await?, &request, &mut body).await?,
         }
         window.count(1);
         let begun = std::mem::replace(&mut now, Instant::now());

@@ -16,6 +16,9 @@ use crate::wire::{Head, Wire};
 /// thousands that are closed one after the other.
 const SOURCES: usize = 8;
 
+/// The host that hellos and requests within tunnels name.
+const HOST: &str = "bench.test";
+
 /// Where the load goes.
 #[derive(Args)]
 pub(crate) struct Endpoint {
@@ -41,9 +44,9 @@ impl Endpoint {
             None => String::new(),
         };
         let mut keys = keys.lines().cycle();
-        let host = self.host.as_deref().unwrap_or("bench.test");
-        let hello = hello(host)?;
-        let authority = self.upstream.map(|port| format!("{host}:{port}"));
+        let hello = hello()?;
+        let asked = self.host.as_ref().zip(self.upstream);
+        let authority = asked.map(|(host, port)| format!("{host}:{port}"));
         Ok((0..clients)
             .map(|number| Route {
                 port: self.port,
@@ -129,11 +132,11 @@ pub(crate) fn agreed(head: Option<Head>) -> Result<Head> {
 }
 
 fn get(path: &str) -> String {
-    format!("GET {path} HTTP/1.1\r\nhost: bench.test\r\n\r\n")
+    format!("GET {path} HTTP/1.1\r\nhost: {HOST}\r\n\r\n")
 }
 
 /// The ClientHello of a present-day client, with a post-quantum key share.
-fn hello(host: &str) -> Result<Vec<u8>> {
+fn hello() -> Result<Vec<u8>> {
     let provider = CryptoProvider {
         kx_groups: vec![
             aws_lc_rs::kx_group::X25519MLKEM768,
@@ -147,7 +150,7 @@ fn hello(host: &str) -> Result<Vec<u8>> {
         .with_root_certificates(RootCertStore::empty())
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let name = host.to_owned().try_into().map_err(Error::other)?;
+    let name = HOST.try_into().map_err(Error::other)?;
     let mut client = ClientConnection::new(Arc::new(config), name).map_err(Error::other)?;
     let mut hello = Vec::new();
     client.write_tls(&mut hello)?;

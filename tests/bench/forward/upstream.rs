@@ -45,6 +45,9 @@ async fn converse(mut wire: Wire) -> Result<()> {
             wire.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
                 .await?;
         }
+        if head.field("connection") == Some("close") {
+            break;
+        }
     }
     Ok(())
 }
