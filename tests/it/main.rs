@@ -16,6 +16,7 @@ mod gateway;
 mod layers;
 mod listen;
 mod pin;
+mod plain;
 mod policy;
 mod proxy;
 mod store;
@@ -28,12 +29,13 @@ mod support {
     pub(crate) mod client;
     pub(crate) mod dialer;
     pub(crate) mod disk;
+    pub(crate) mod forwarder;
     pub(crate) mod gate;
     pub(crate) mod nameserver;
     pub(crate) mod permit;
     pub(crate) mod pipeline;
-    pub(crate) mod proxied;
     pub(crate) mod sound;
     pub(crate) mod tools;
+    pub(crate) mod tunnels;
     pub(crate) mod upstream;
 }
