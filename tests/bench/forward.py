@@ -5,7 +5,8 @@ import dataclasses
 from turns import Turns, shown
 
 ALL = ("direct", "squid", "tinyproxy", "tollgate")
-TURNS = 4
+# Seconds of a turn: a proxy with 64 clients may keep one waiting for a tenth of a second.
+TURN = 0.5
 MIB = 2**20
 
 
@@ -56,8 +57,8 @@ class Table(Turns):
     def _turns(self, row, tollgate, number):
         peers = self.peers
         targets = {"direct": peers.direct, "squid": peers.squid, "tinyproxy": peers.tinyproxy, "tollgate": tollgate}
-        words = ["--connections", row.connections, "--seconds", self.seconds / TURNS]
-        for turn in range(TURNS):
+        words = ["--connections", row.connections, "--seconds", TURN]
+        for turn in range(max(1, round(self.seconds / TURN))):
             for name in row.targets:
                 self.load(row, name, (number, turn), row.load, targets[name], *way(row, name), *words)
 
