@@ -20,6 +20,7 @@ class Started(typing.NamedTuple):
     begun: float
     agents: int
     ops: int
+    egress: int
     process: subprocess.Popen
     log: pathlib.Path
 
@@ -29,35 +30,48 @@ class Started(typing.NamedTuple):
 
 
 @contextlib.contextmanager
-def tollgate(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", settings="", alone=()):
+def tollgate(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", settings="", alone=(), proxy=""):
     """Runs `tollgate serve` in front of `servers`, a dict of name and port on 127.0.0.1.
 
     Callers are one local user, or an agent for each of `keys` (`tg_…`). `prefix` goes before the command.
     `relay` names what the servers may ask of their clients, as a server's file does under `[relay]`; `effects` are
     tools that do not only read; `bounds` are lines of the servers' `[limits]` and `settings` more tables of
-    tollgate.toml; `alone` names the servers beside whose tools Tollgate's own do not stand. Gives `url(name)`, where
+    tollgate.toml; `alone` names the servers beside whose tools Tollgate's own do not stand; `proxy` are rules of
+    egress.toml, for which the forward proxy listens. Gives `url(name)`, where
     clients find the server, and the process.
     """
-    with starting(servers, keys, prefix, relay, effects, bounds, settings, alone) as started:
-        ready = f"http://127.0.0.1:{started.ops}/readyz"
-        wait_until(lambda: answers_200(ready), started.process, started.log)
+    with starting(servers, keys, prefix, relay, effects, bounds, settings, alone, proxy) as started:
+        wait_until_ready(started)
         yield started.url, started.process
 
 
 @contextlib.contextmanager
-def starting(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", settings="", alone=()):
+def starting(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", settings="", alone=(), proxy=""):
     """As `tollgate`, without waiting until it is ready; gives what was Started."""
     with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
         home = pathlib.Path(folder)
-        agents, ops = free_port(), free_port()
+        agents, ops, egress = free_port(), free_port(), free_port()
+        listen = {"agents": agents, "egress": egress if proxy else None, "web": None, "ops": ops}
         tables = server_tables(relay, effects, bounds)
-        policy = write_policy(home, servers, keys, alone, tables, settings, agents, ops)
+        policy = write_policy(home, servers, keys, alone, tables, listen_table(listen) + settings, proxy)
         log = home / "tollgate.log"
         command = [*prefix, PROGRAM, "serve", "--policy", policy]
         environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
         begun = time.monotonic()
         with running(command, log, env=environment) as process:
-            yield Started(begun, agents, ops, process, log)
+            yield Started(begun, agents, ops, egress, process, log)
+
+
+def wait_until_ready(started):
+    """Returns when what was started answers that it is."""
+    ready = f"http://127.0.0.1:{started.ops}/readyz"
+    wait_until(lambda: answers_200(ready), started.process, started.log)
+
+
+def listen_table(ports):
+    """The listeners, by their ports; None for off."""
+    lines = [f'{name} = "127.0.0.1:{port}"\n' if port else f'{name} = ""\n' for name, port in ports.items()]
+    return "[listen]\n" + "".join(lines) + "\n"
 
 
 def server_tables(relay, effects, bounds):
@@ -68,8 +82,8 @@ def server_tables(relay, effects, bounds):
     return (f"\n[relay]\n{relayed}" if relay else "") + limits + tools
 
 
-def write_policy(home, servers, keys, alone, tables, settings, agents, ops):
-    """Writes a policy folder that lets everyone call every tool of `servers`."""
+def write_policy(home, servers, keys, alone, tables, settings, proxy):
+    """Writes a policy folder that lets everyone call every tool of `servers`, and do what the rules `proxy` allow."""
     policy, state = home / "policy", home / "state"
     for folder in (policy, policy / "servers", state):
         folder.mkdir(mode=0o700)
@@ -78,13 +92,8 @@ def write_policy(home, servers, keys, alone, tables, settings, agents, ops):
         policy / "tollgate.toml",
         f"""state_dir = "{state}"
 
-[listen]
-agents = "127.0.0.1:{agents}"
-egress = ""
-web = ""
-ops = "127.0.0.1:{ops}"
-
 {identity}
+
 {settings}
 """,
     )
@@ -98,7 +107,7 @@ ops = "127.0.0.1:{ops}"
         f'[[private]]\nhost = "127.0.0.1"\nport = {port}\nfor = ["server:{name}"]\n'
         for name, port in servers.items()
     ]
-    write(policy / "egress.toml", "\n".join(grants))
+    write(policy / "egress.toml", "\n".join([proxy, *grants]))
     return policy
 
 
