@@ -84,24 +84,44 @@ fn check(response: &Response, document: &[u8]) {
     }
 }
 
+/// What all runs share.
+struct World {
+    runtime: Runtime,
+    permit: Permit,
+    tls: Tls,
+    metrics: Arc<Metrics>,
+}
+
+impl World {
+    fn new() -> Self {
+        let runtime = Builder::new_current_thread().enable_time().build();
+        Self {
+            runtime: runtime.expect("a runtime"),
+            permit: permit(),
+            tls: Tls::with_roots(RootCertStore::empty()),
+            metrics: Arc::new(Metrics::new()),
+        }
+    }
+}
+
 /// What comes of a request whose response arrives in `pieces`. The next one must not see anything of them.
 fn fetch(pieces: Vec<&[u8]>) -> Result<Response, String> {
-    static WORLD: LazyLock<(Runtime, Permit, Tls)> = LazyLock::new(|| {
-        let runtime = Builder::new_current_thread().enable_time().build();
-        let tls = Tls::with_roots(RootCertStore::empty());
-        (runtime.expect("a runtime"), permit(), tls)
-    });
-    let (runtime, permit, tls) = &*WORLD;
+    static WORLD: LazyLock<World> = LazyLock::new(World::new);
+    let World {
+        runtime,
+        permit,
+        tls,
+        metrics,
+    } = &*WORLD;
     let pieces = pieces.iter().rev().map(|piece| piece.to_vec()).collect();
     let dialer = Arc::new(Dialer(Mutex::new(vec![vec![SECOND.to_vec()], pieces])));
-    let metrics = Arc::new(Metrics::new());
     let memory = Memory::new(Egress::ANSWERS);
     let egress = Egress::new(
         Arc::new(Nobody),
-        dialer.clone(),
+        dialer,
         tls.clone(),
         memory,
-        metrics,
+        metrics.clone(),
     );
     runtime.block_on(async {
         let first = send(&egress, permit).await;
@@ -148,12 +168,20 @@ impl Dial for Dialer {
     fn dial(&self, _: JudgedAddr) -> BoxFuture<'_, io::Result<Box<dyn Io>>> {
         let pieces = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let pieces = pieces.expect("no more than two connections");
-        Box::pin(async { Ok(Box::new(Script(pieces)) as Box<dyn Io>) })
+        Box::pin(async {
+            Ok(Box::new(Script {
+                pieces,
+                is_asked: false,
+            }) as Box<dyn Io>)
+        })
     }
 }
 
-/// A peer that takes every request, and says these pieces, the last first.
-struct Script(Vec<Vec<u8>>);
+/// A peer that takes every request, and then says these pieces, the last first.
+struct Script {
+    pieces: Vec<Vec<u8>>,
+    is_asked: bool,
+}
 
 impl AsyncRead for Script {
     fn poll_read(
@@ -161,11 +189,15 @@ impl AsyncRead for Script {
         _: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if let Some(mut piece) = self.0.pop() {
+        // Nobody waits for it then: it is only looked at.
+        if !self.is_asked {
+            return Poll::Pending;
+        }
+        if let Some(mut piece) = self.pieces.pop() {
             let rest = piece.split_off(piece.len().min(out.remaining()));
             out.put_slice(&piece);
             if !rest.is_empty() {
-                self.0.push(rest);
+                self.pieces.push(rest);
             }
         }
         Poll::Ready(Ok(()))
@@ -174,10 +206,11 @@ impl AsyncRead for Script {
 
 impl AsyncWrite for Script {
     fn poll_write(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.is_asked = true;
         Poll::Ready(Ok(bytes.len()))
     }
 

@@ -50,7 +50,7 @@ fn fed<'a>(pieces: impl Iterator<Item = &'a [u8]>, max: usize) -> (Vec<Event>, b
 /// WHATWG HTML, section 9.2.6, with a look at each line.
 fn read(document: &[u8]) -> Vec<Event> {
     let document = document.strip_prefix(b"\xef\xbb\xbf").unwrap_or(document);
-    let (mut events, mut event, mut data) = (Vec::new(), Event::default(), None);
+    let (mut events, mut event, mut data) = (Vec::new(), Event::default(), None::<Vec<u8>>);
     let mut rest = document;
     while let Some(end) = rest.iter().position(|byte| b"\r\n".contains(byte)) {
         let line = &rest[..end];
@@ -91,7 +91,7 @@ fn read(document: &[u8]) -> Vec<Event> {
 /// Events that are taken as they stand are the same events.
 fn check_run(document: &[u8], pieces: &[&[u8]], expected: &[Event]) {
     let (mut parser, mut events) = (Parser::new(usize::MAX), Vec::new());
-    let takes = |data: &[u8]| data.len() % 2 == 0;
+    let takes = |data: &[u8]| data.len().is_multiple_of(2);
     for piece in pieces {
         parser.push(Bytes::copy_from_slice(piece));
         loop {
