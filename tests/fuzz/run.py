@@ -23,7 +23,7 @@ import seeds  # noqa: E402
 TARGETS = sorted(path.stem for path in (HERE / "fuzz_targets").glob("*.rs"))
 
 # As tests/parts/fuzz.sh builds them, so that nothing is built again.
-OPTIONS = "--sanitizer none --fuzz-dir tests/fuzz --target-dir tests/.tools/fuzz-target --dev --strip-dead-code".split()
+OPTIONS = "--sanitizer none --fuzz-dir tests/fuzz --target-dir tests/.tools/fuzz-target --dev --strip-dead-code=true".split()
 
 COLUMNS = ("target", "runs", "runs/s", "edges", "features", "inputs", "result")
 

@@ -4,5 +4,5 @@ source tests/harness/tools.sh
 
 python_env fuzz
 export PATH="$PWD/tests/.tools/fuzz/bin:$PATH"
-cargo fuzz build --sanitizer none --fuzz-dir tests/fuzz --target-dir tests/.tools/fuzz-target --dev --strip-dead-code
+cargo fuzz build --sanitizer none --fuzz-dir tests/fuzz --target-dir tests/.tools/fuzz-target --dev --strip-dead-code=true
 exec python3 tests/fuzz/run.py
