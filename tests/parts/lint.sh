@@ -10,13 +10,26 @@ check() {
 
 dependencies() {
     # The whole tree is read, other systems' crates too.
-    cargo fetch --quiet --locked --offline 2>/dev/null || cargo fetch --quiet --locked || return
-    python_env lint || return
+    fetched Cargo.toml && python_env lint || return
     PATH="$PWD/tests/.tools/lint/bin:$PATH" cargo deny --offline check bans licenses sources
 }
 
+# What is fuzzed is what ships: nothing else comes in with the targets.
+fuzz_dependencies() {
+    fetched tests/fuzz/Cargo.toml && python_env lint || return
+    PATH="$PWD/tests/.tools/lint/bin:$PATH" cargo deny --offline --locked --config deny.toml \
+        --manifest-path tests/fuzz/Cargo.toml check bans sources
+}
+
+fetched() {
+    cargo fetch --quiet --locked --offline --manifest-path "$1" 2>/dev/null ||
+        cargo fetch --quiet --locked --manifest-path "$1"
+}
+
 check cargo fmt --check
+check cargo fmt --check --manifest-path tests/fuzz/Cargo.toml
 check cargo clippy --quiet --locked --all-targets -- -D warnings
 RUSTDOCFLAGS="-D warnings" check cargo doc --quiet --locked --no-deps --document-private-items
 check dependencies
+check fuzz_dependencies
 echo "lint: $passed passed, $failed failed"
