@@ -15,10 +15,11 @@ PROGRAM = TARGET / "release" / "tollgate"
 
 
 class Started(typing.NamedTuple):
-    """A Tollgate that was started: when, its ports on 127.0.0.1, its process and its log."""
+    """A Tollgate that was started: when, its ports on 127.0.0.1 (0 is none), its process and its log."""
 
     begun: float
     agents: int
+    egress: int
     ops: int
     process: subprocess.Popen
     log: pathlib.Path
@@ -51,13 +52,37 @@ def starting(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", setti
         home = pathlib.Path(folder)
         agents, ops = free_port(), free_port()
         tables = server_tables(relay, effects, bounds)
-        policy = write_policy(home, servers, keys, alone, tables, settings, agents, ops)
-        log = home / "tollgate.log"
-        command = [*prefix, PROGRAM, "serve", "--policy", policy]
-        environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
-        begun = time.monotonic()
-        with running(command, log, env=environment) as process:
-            yield Started(begun, agents, ops, process, log)
+        policy = write_policy(home, servers, keys, alone, tables, settings, (agents, 0, ops))
+        with serving(home, policy, (agents, 0, ops), prefix) as started:
+            yield started
+
+
+@contextlib.contextmanager
+def forward_proxy(egress, keys, settings="", prefix=()):
+    """Runs `tollgate serve` as a forward proxy alone; gives what was Started, once it is ready.
+
+    `egress` is the text of egress.toml, `settings` more tables of tollgate.toml; an agent for each of `keys`.
+    """
+    with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
+        home = pathlib.Path(folder)
+        ports = 0, free_port(), free_port()
+        policy = write_settings(home, keys, settings, ports)
+        write(policy / "egress.toml", egress)
+        with serving(home, policy, ports, prefix) as started:
+            ready = f"http://127.0.0.1:{started.ops}/readyz"
+            wait_until(lambda: answers_200(ready), started.process, started.log)
+            yield started
+
+
+@contextlib.contextmanager
+def serving(home, policy, ports, prefix):
+    """Runs `tollgate serve` with a policy folder; `ports` are those of its listeners agents, egress, ops."""
+    log = home / "tollgate.log"
+    command = [*prefix, PROGRAM, "serve", "--policy", policy]
+    environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    begun = time.monotonic()
+    with running(command, log, env=environment) as process:
+        yield Started(begun, *ports, process, log)
 
 
 def server_tables(relay, effects, bounds):
@@ -68,21 +93,22 @@ def server_tables(relay, effects, bounds):
     return (f"\n[relay]\n{relayed}" if relay else "") + limits + tools
 
 
-def write_policy(home, servers, keys, alone, tables, settings, agents, ops):
-    """Writes a policy folder that lets everyone call every tool of `servers`."""
+def write_settings(home, keys, settings, ports):
+    """Writes a policy folder with tollgate.toml and keys.toml alone; gives it."""
     policy, state = home / "policy", home / "state"
     for folder in (policy, policy / "servers", state):
         folder.mkdir(mode=0o700)
     identity = "[identity.keys]" if keys else '[identity.local]\nuser = "tester"'
+    agents, egress, ops = (f"127.0.0.1:{port}" if port else "" for port in ports)
     write(
         policy / "tollgate.toml",
         f"""state_dir = "{state}"
 
 [listen]
-agents = "127.0.0.1:{agents}"
-egress = ""
+agents = "{agents}"
+egress = "{egress}"
 web = ""
-ops = "127.0.0.1:{ops}"
+ops = "{ops}"
 
 {identity}
 {settings}
@@ -90,6 +116,12 @@ ops = "127.0.0.1:{ops}"
     )
     if keys:
         write(policy / "keys.toml", "\n".join(key_entry(*item) for item in enumerate(keys)))
+    return policy
+
+
+def write_policy(home, servers, keys, alone, tables, settings, ports):
+    """Writes a policy folder that lets everyone call every tool of `servers`."""
+    policy = write_settings(home, keys, settings, ports)
     for name, port in servers.items():
         server = f'kind = "mcp"\nurl = "http://127.0.0.1:{port}/mcp"\naccess = "everyone"\nread_only = ["*"]\n'
         server += "builtin = false\n" if name in alone else ""
