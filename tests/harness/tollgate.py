@@ -58,24 +58,24 @@ def starting(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", setti
 
 
 @contextlib.contextmanager
-def forward_proxy(egress, keys, settings="", prefix=()):
-    """Runs `tollgate serve` as a forward proxy alone; gives what was Started, once it is ready.
+def forward_proxy(egress, keys, settings="", address="127.0.0.1"):
+    """Runs `tollgate serve` as a forward proxy alone, at this address; gives what was Started, once it is ready.
 
     `egress` is the text of egress.toml, `settings` more tables of tollgate.toml; an agent for each of `keys`.
     """
     with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
         home = pathlib.Path(folder)
         ports = 0, free_port(), free_port()
-        policy = write_settings(home, keys, settings, ports)
+        policy = write_settings(home, keys, settings, ports, address)
         write(policy / "egress.toml", egress)
-        with serving(home, policy, ports, prefix) as started:
+        with serving(home, policy, ports) as started:
             ready = f"http://127.0.0.1:{started.ops}/readyz"
             wait_until(lambda: answers_200(ready), started.process, started.log)
             yield started
 
 
 @contextlib.contextmanager
-def serving(home, policy, ports, prefix):
+def serving(home, policy, ports, prefix=()):
     """Runs `tollgate serve` with a policy folder; `ports` are those of its listeners agents, egress, ops."""
     log = home / "tollgate.log"
     command = [*prefix, PROGRAM, "serve", "--policy", policy]
@@ -93,13 +93,16 @@ def server_tables(relay, effects, bounds):
     return (f"\n[relay]\n{relayed}" if relay else "") + limits + tools
 
 
-def write_settings(home, keys, settings, ports):
+def write_settings(home, keys, settings, ports, address="127.0.0.1"):
     """Writes a policy folder with tollgate.toml and keys.toml alone; gives it."""
     policy, state = home / "policy", home / "state"
     for folder in (policy, policy / "servers", state):
         folder.mkdir(mode=0o700)
     identity = "[identity.keys]" if keys else '[identity.local]\nuser = "tester"'
-    agents, egress, ops = (f"127.0.0.1:{port}" if port else "" for port in ports)
+    places = zip([address, address, "127.0.0.1"], ports, strict=True)
+    agents, egress, ops = (f"{place}:{port}" if port else "" for place, port in places)
+    # What stands elsewhere is, in tests, on a network of their own.
+    behind_tls = "true" if address != "127.0.0.1" else "false"
     write(
         policy / "tollgate.toml",
         f"""state_dir = "{state}"
@@ -109,6 +112,7 @@ agents = "{agents}"
 egress = "{egress}"
 web = ""
 ops = "{ops}"
+behind_tls = {behind_tls}
 
 {identity}
 {settings}
