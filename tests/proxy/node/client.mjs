@@ -56,9 +56,10 @@ function spoken(dispatcher) {
 const multiplexed = {
     async get(target) {
         const { hostname, port, pathname } = new URL(target);
+        const authority = `${hostname}:${port || 443}`;
         const tunnel = await new Promise((resolve, reject) => {
-            const headers = { 'Proxy-Authorization': basic, Host: `${hostname}:${port}` };
-            const request = http.request({ host: url.hostname, port: url.port, method: 'CONNECT', path: `${hostname}:${port}`, headers });
+            const headers = { 'Proxy-Authorization': basic, Host: authority };
+            const request = http.request({ host: url.hostname, port: url.port, method: 'CONNECT', path: authority, headers });
             request.on('connect', (response, socket) =>
                 response.statusCode === 200 ? resolve(socket) : reject(new Error(`CONNECT: ${response.statusCode} ${response.statusMessage}`))
             );
