@@ -4,6 +4,7 @@
 //! Fails as: [`Error`], inside [`Failed`] where it matters whether anything was sent.
 
 mod body;
+mod connect;
 mod decode;
 mod dial;
 mod error;
@@ -21,6 +22,7 @@ use std::{
 };
 
 pub use body::Body;
+pub use connect::Connected;
 pub use dial::{Dial, DialError, Io, TcpDialer};
 pub use error::{Error, Failed};
 pub use http1::{Fault, Fields, digits};

@@ -13,6 +13,7 @@ mod gate;
 mod limits;
 mod ops;
 mod origin;
+mod proxy;
 mod record;
 mod socket;
 mod tls;
@@ -20,7 +21,7 @@ mod watch;
 
 pub use accept::{Lobby, accept};
 pub use agents::{Agents, Door, Terms};
-pub use connection::{Handle, Peer};
+pub use connection::{Handle, Peer, Serve};
 pub use error::Error;
 pub use limits::{Limits, descriptors};
 pub use ops::{Health, Ops};

@@ -137,7 +137,7 @@ impl Egress {
 }
 
 impl Destination {
-    fn new(host: Arc<str>, port: u16, judged: &Judged) -> Self {
+    pub(super) fn new(host: Arc<str>, port: u16, judged: &Judged) -> Self {
         Self {
             host,
             port,

@@ -52,14 +52,38 @@ pub trait Handle: Clone + Send + Sync + 'static {
     fn fault(&self, code: Code, detail: &str);
 }
 
-/// Serves one connection to its end.
-pub(super) async fn serve<S, H>(
-    stream: S,
-    peer: Peer,
-    handler: &H,
-    limits: Limits,
-    drain: &CancellationToken,
-) where
+/// What serves the connections of a listener: by their requests, as [`Handle`] does, or by their bytes.
+pub trait Serve: Clone + Send + Sync + 'static {
+    /// Serves one connection to its end.
+    fn serve<S>(
+        &self,
+        stream: S,
+        peer: Peer,
+        limits: Limits,
+        drain: &CancellationToken,
+    ) -> impl Future<Output = ()> + Send
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send;
+
+    /// Takes down what went wrong outside any request: a head that cannot be read, a failed handshake.
+    fn fault(&self, code: Code, detail: &str);
+}
+
+impl<H: Handle> Serve for H {
+    async fn serve<S>(&self, stream: S, peer: Peer, limits: Limits, drain: &CancellationToken)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send,
+    {
+        serve(stream, peer, self, limits, drain).await;
+    }
+
+    fn fault(&self, code: Code, detail: &str) {
+        Handle::fault(self, code, detail);
+    }
+}
+
+async fn serve<S, H>(stream: S, peer: Peer, handler: &H, limits: Limits, drain: &CancellationToken)
+where
     S: AsyncRead + AsyncWrite + Unpin + Send,
     H: Handle,
 {
@@ -110,7 +134,7 @@ pub(super) async fn serve<S, H>(
     })
     .await;
     if let Some((code, detail)) = end {
-        handler.fault(code, &detail);
+        Handle::fault(handler, code, &detail);
     }
 }
 
@@ -127,7 +151,8 @@ impl<H: Handle> Unheard<H> {
 impl<H: Handle> Drop for Unheard<H> {
     fn drop(&mut self) {
         if let Some(handler) = &self.0 {
-            handler.fault(
+            Handle::fault(
+                handler,
                 Code::ClientGone,
                 "the connection ended before the request was looked at",
             );

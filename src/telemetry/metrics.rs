@@ -69,6 +69,14 @@ pub struct Metrics {
     store_operations: Family<Labels<1>, Counter>,
     store_failures: Family<Labels<1>, Counter>,
     store_seconds: Histogram,
+    /// Open tunnels of the forward proxy.
+    pub tunnel_open: Gauge,
+    /// Tunnels that were opened.
+    pub tunnel_opened: Counter,
+    tunnel_refused: Family<Labels<1>, Counter>,
+    tunnel_closed: Family<Labels<1>, Counter>,
+    tunnel_in: Counter,
+    tunnel_out: Counter,
     policy_generation: Gauge,
     policy_reload_ok: Gauge,
     policy_reload_failures: Counter,
@@ -109,6 +117,10 @@ impl Metrics {
             "store_seconds",
             "Time that a use of the database took, waiting included",
             store_seconds.clone(),
+        );
+        let tunnel_bytes: Family<Labels<1>, Counter> = register.empty(
+            "tunnel_bytes",
+            "Bytes of tunnels that were closed, by direction: in from their targets, out to them",
         );
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         register.add("build", "This build", build);
@@ -171,6 +183,18 @@ impl Metrics {
                 "Uses of the database that failed, by code",
             ),
             store_seconds,
+            tunnel_open: register.empty("tunnel_open", "Open tunnels of the forward proxy"),
+            tunnel_opened: register.empty("tunnel_opened", "Tunnels that were opened"),
+            tunnel_refused: register.empty(
+                "tunnel_refused",
+                "Requests to the forward proxy that were refused or failed, by code",
+            ),
+            tunnel_closed: register.empty(
+                "tunnel_closed",
+                "Tunnels that were closed, by who or what closed them",
+            ),
+            tunnel_in: tunnel_bytes.get_or_create_owned(&[("direction", "in")]),
+            tunnel_out: tunnel_bytes.get_or_create_owned(&[("direction", "out")]),
             policy_generation: register
                 .empty("policy_generation", "Generation of the policy in force"),
             policy_reload_ok: register.empty(
@@ -256,6 +280,18 @@ impl Metrics {
         self.store_seconds.observe(took.as_secs_f64());
     }
 
+    /// A request to the forward proxy was refused, or failed, with this code.
+    pub fn tunnel_refused(&self, code: &'static str) {
+        self.tunnel_refused.get_or_create(&[("code", code)]).inc();
+    }
+
+    /// A tunnel was closed by this, after so many bytes from its target and to it.
+    pub fn tunnel_closed(&self, by: &'static str, bytes_in: u64, bytes_out: u64) {
+        self.tunnel_closed.get_or_create(&[("by", by)]).inc();
+        self.tunnel_in.inc_by(bytes_in);
+        self.tunnel_out.inc_by(bytes_out);
+    }
+
     /// A policy of this generation came into force.
     pub fn policy_loaded(&self, generation: u64) {
         self.policy_generation
@@ -311,6 +347,9 @@ mod tests {
         metrics.policy_loaded(7);
         metrics.policy_refused();
         metrics.mcp_sessions.inc();
+        metrics.tunnel_opened.inc();
+        metrics.tunnel_refused("tunnel.limit");
+        metrics.tunnel_closed("client", 5, 7);
         metrics.catalog_pinned.inc_by(3);
         metrics.catalog_blocked("drifted");
         metrics.server_open("docs", true);
@@ -339,6 +378,12 @@ mod tests {
             "tollgate_policy_reload_ok 0",
             "tollgate_policy_reload_failures_total 1",
             "tollgate_mcp_sessions 1",
+            "tollgate_tunnel_open 0",
+            "tollgate_tunnel_opened_total 1",
+            r#"tollgate_tunnel_refused_total{code="tunnel.limit"} 1"#,
+            r#"tollgate_tunnel_closed_total{by="client"} 1"#,
+            r#"tollgate_tunnel_bytes_total{direction="in"} 5"#,
+            r#"tollgate_tunnel_bytes_total{direction="out"} 7"#,
             "tollgate_catalog_pinned_total 3",
             r#"tollgate_catalog_blocked_total{reason="drifted"} 1"#,
             "tollgate_gateway_calls_running 1",

@@ -17,6 +17,7 @@ mod layers;
 mod listen;
 mod pin;
 mod policy;
+mod proxy;
 mod store;
 mod tunnel;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
@@ -31,6 +32,7 @@ mod support {
     pub(crate) mod nameserver;
     pub(crate) mod permit;
     pub(crate) mod pipeline;
+    pub(crate) mod proxied;
     pub(crate) mod sound;
     pub(crate) mod tools;
     pub(crate) mod upstream;

@@ -46,7 +46,7 @@ fn full() -> Record {
             "10.0.0.1".parse().expect("IPv4"),
             "::1".parse().expect("IPv6"),
         ],
-        pinned: true,
+        pinned: Some(true),
     });
     record.args_bytes = Some(17);
     record.args_keys = vec!["summary".into()];

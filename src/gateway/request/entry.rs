@@ -296,6 +296,6 @@ pub(in crate::gateway) fn target(destination: Destination) -> RecordTarget {
         host: destination.host,
         port: destination.port,
         addresses: destination.addresses,
-        pinned: destination.pinned,
+        pinned: Some(destination.pinned),
     }
 }

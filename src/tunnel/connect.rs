@@ -1,0 +1,195 @@
+//! CONNECT (RFC 9110, section 9.3.6): from the verdict to an open tunnel, and through it.
+
+use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
+
+use futures_util::FutureExt as _;
+use http::HeaderValue;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time::Instant,
+};
+
+use super::{
+    Head, HelloError, HelloReader, Proxy,
+    answer::Refused,
+    client::Client,
+    open::{Party, Seat, Tunnel},
+    relay::{Bounds, ClosedBy, End, relay},
+    visit::Visit,
+};
+use crate::{
+    deadline::Deadline,
+    egress::Io,
+    policy::TunnelTls,
+    refusal::{Code, Refusal},
+};
+
+/// How long it may take until the target has accepted a connection: to resolve its name, and to connect.
+const OPENING: Duration = Duration::from_secs(15);
+
+const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection Established\r\n\r\n";
+
+/// The TLS alert `unrecognized_name` (RFC 8446, section 6.2), which clients show; a connection that just ends tells nothing.
+const UNRECOGNIZED_NAME: &[u8] = &[21, 3, 3, 0, 2, 2, 112];
+
+/// Serves a CONNECT, and with it the rest of the connection.
+pub(super) async fn serve<S>(
+    proxy: &Proxy,
+    mut client: Client<S>,
+    head: Head,
+    accept: Option<HeaderValue>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let mut visit = match Visit::enter(&proxy.shared, &head) {
+        Ok(visit) => visit,
+        Err(refused) => return client.refuse(&refused, accept).await,
+    };
+    drop(head);
+    let (seat, tunnel, target) = match open(proxy, &mut client, &mut visit).await {
+        Ok(opened) => opened,
+        Err(refused) => {
+            visit.entry.refuse(&refused);
+            return client.refuse(&refused, accept).await;
+        }
+    };
+    let limits = &visit.policy.proxy.tunnels;
+    let bounds = Bounds {
+        idle: limits.idle,
+        stall: client.patience.stall,
+        end: visit.entry.started() + limits.lifetime,
+        bytes: limits.bytes,
+    };
+    // What decided is not kept for as long as the tunnel stands.
+    let mut entry = visit.entry;
+    drop((visit.policy, visit.permit, visit.caller));
+    let end = match begin(&mut client, &tunnel).await {
+        Ok(()) => relay(client, target, &tunnel, &bounds).await,
+        Err(end) => end,
+    };
+    entry.ended(&end);
+    drop(seat);
+}
+
+/// Takes a seat, records the verdict and connects. Nothing that the client sends before the answer is looked at as a tunnel's.
+async fn open<S>(
+    proxy: &Proxy,
+    client: &mut Client<S>,
+    visit: &mut Visit,
+) -> Result<(Seat, Arc<Tunnel>, Box<dyn Io>), Refused>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    check_early(client)?;
+    let party = Party::of(&visit.caller);
+    let mut seat = Seat::take(&proxy.shared, party, &visit.policy.proxy.tunnels)?;
+    visit.entry.allow(&visit.permit)?;
+    // Its state is large, and no longer there once the tunnel stands.
+    let connecting = Box::pin(
+        proxy
+            .egress
+            .connect(&visit.permit, Deadline::after(OPENING)),
+    );
+    let connected = connecting.await.map_err(|failed| {
+        if let Some(destination) = &failed.destination {
+            visit.entry.went_to(destination);
+        }
+        failed.error.refusal()
+    })?;
+    visit.entry.went_to(&connected.destination);
+    check_early(client)?;
+    let address = connected.address.socket().ip();
+    let judged = connected.destination.addresses.contains(&address);
+    let tunnel = Arc::new(Tunnel::new(
+        visit.entry.began(),
+        visit.caller.clone(),
+        &visit.permit,
+        visit.entry.rule(),
+        judged.then_some(address),
+    ));
+    seat.open(tunnel.clone());
+    visit.entry.opened(&tunnel);
+    Ok((seat, tunnel, connected.io))
+}
+
+/// Refuses what came behind the head, before a tunnel is open (it could be meant for somebody else).
+fn check_early<S: AsyncRead + AsyncWrite + Unpin>(client: &mut Client<S>) -> Result<(), Refusal> {
+    if client.input.is_empty() {
+        match poll_fn(|cx| client.poll_fill(cx)).now_or_never() {
+            None => return Ok(()),
+            Some(Ok(1..)) => {}
+            Some(Ok(0) | Err(_)) => {
+                let public = "the client left before the tunnel was open";
+                return Err(Refusal::new(Code::ClientGone, public));
+            }
+        }
+    }
+    let public = "bytes came before the tunnel was open";
+    Err(Refusal::new(Code::EarlyData, public))
+}
+
+/// Tells the client that the tunnel is open, and reads what it begins with. The target was connected to before: clients
+/// speak only after the answer, and one that cannot be reached has to be told as such.
+async fn begin<S>(client: &mut Client<S>, tunnel: &Tunnel) -> Result<(), End>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    if !client.write(ESTABLISHED).await {
+        return Err(End::by(ClosedBy::Client));
+    }
+    if tunnel.tls == TunnelTls::Opaque {
+        return Ok(());
+    }
+    let hello = hello(client, tunnel).await;
+    if let Err(End {
+        refused: Some(refused),
+        ..
+    }) = &hello
+        && matches!(refused.refusal.code, Code::SniMismatch | Code::SniMissing)
+    {
+        // Whether it arrives makes no difference.
+        client.write(UNRECOGNIZED_NAME).await;
+    }
+    hello
+}
+
+/// Waits for a ClientHello that names the tunnel's host.
+async fn hello<S>(client: &mut Client<S>, tunnel: &Tunnel) -> Result<(), End>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let refuse = |error: HelloError| End::refused(ClosedBy::Hello, Refusal::from(error).into());
+    let mut reader = HelloReader::default();
+    client
+        .alarm
+        .set(Some(Instant::now() + client.patience.head));
+    poll_fn(|cx| {
+        if let Some(end) = tunnel.ended(cx) {
+            return Poll::Ready(Err(end));
+        }
+        loop {
+            match client.poll_fill(cx) {
+                Poll::Ready(Ok(1..)) => {}
+                Poll::Ready(_) => return Poll::Ready(Err(End::by(ClosedBy::Client))),
+                Poll::Pending => {
+                    return client.alarm.poll(cx).map(|()| {
+                        let late = "no whole TLS ClientHello came in time";
+                        let late = Refusal::new(Code::SlowHello, late);
+                        Err(End::refused(ClosedBy::Hello, late.into()))
+                    });
+                }
+            }
+            let read = reader.read(&client.input);
+            let checked = read.and_then(|hello| match hello {
+                Some(hello) => hello.check(tunnel.target.host()).map(Some),
+                None => Ok(None),
+            });
+            match checked {
+                Ok(Some(())) => return Poll::Ready(Ok(())),
+                Ok(None) => {}
+                Err(error) => return Poll::Ready(Err(refuse(error))),
+            }
+        }
+    })
+    .await
+}

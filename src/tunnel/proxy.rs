@@ -1,0 +1,84 @@
+//! The forward proxy of one worker, and the life of a connection to it.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use http::{HeaderValue, Method, header::ACCEPT};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Shared, answer,
+    client::{Client, Ended},
+    connect, record,
+};
+use crate::{
+    egress::Egress,
+    refusal::{Code, Refusal},
+};
+
+/// How long a client may take outside of a tunnel.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// A request head, from its first byte; the first one, from the connection. The ClientHello of a tunnel.
+    pub head: Duration,
+    /// Between two requests.
+    pub idle: Duration,
+    /// A peer that does not take what is written to it.
+    pub stall: Duration,
+}
+
+/// The forward proxy of one worker; cheap to clone.
+#[derive(Clone)]
+pub struct Proxy {
+    pub(super) egress: Egress,
+    pub(super) shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Proxy").finish_non_exhaustive()
+    }
+}
+
+impl Proxy {
+    /// A proxy that goes out by `egress`.
+    pub fn new(egress: Egress, shared: Arc<Shared>) -> Self {
+        Self { egress, shared }
+    }
+
+    /// Serves one connection to its end. A `drain` ends it where it waits for a request; an open tunnel is told of it by
+    /// [`Shared::drain`].
+    pub async fn serve<S>(&self, stream: S, patience: Patience, drain: &CancellationToken)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send,
+    {
+        let mut client = Client::new(stream, patience);
+        loop {
+            let head = match client.head(drain).await {
+                Ok(head) => head,
+                Err(Ended::Quietly) => return,
+                Err(Ended::Fault(code, detail)) => return self.fault(code, detail),
+                Err(Ended::Head(error)) => {
+                    let refusal = Refusal::from(error);
+                    record::malformed(&self.shared, &refusal);
+                    return client.refuse(&refusal.into(), None).await;
+                }
+            };
+            let accept: Option<HeaderValue> = head.headers.get(ACCEPT).cloned();
+            if head.method == Method::CONNECT {
+                return connect::serve(self, client, head, accept).await;
+            }
+            let refusal = Refusal::new(
+                Code::MethodRefused,
+                "plain requests are not forwarded by this version",
+            );
+            record::malformed(&self.shared, &refusal);
+            return client.refuse(&answer::Refused::from(refusal), accept).await;
+        }
+    }
+
+    /// Takes down what went wrong outside any request.
+    pub fn fault(&self, code: Code, detail: &str) {
+        record::malformed(&self.shared, &Refusal::new(code, detail));
+    }
+}

@@ -1,0 +1,7 @@
+//! The forward proxy over real sockets: who gets where, what is refused, and the records of it.
+
+mod bounds;
+mod refused;
+mod reload;
+mod tunnels;
+mod who;
