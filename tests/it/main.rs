@@ -18,6 +18,7 @@ mod listen;
 mod pin;
 mod policy;
 mod proxy;
+mod proxy_dns;
 mod store;
 mod tunnel;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
