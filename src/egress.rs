@@ -9,6 +9,7 @@ mod decode;
 mod dial;
 mod error;
 mod exchange;
+mod forward;
 mod http1;
 mod locate;
 mod pool;
@@ -25,7 +26,8 @@ pub use body::Body;
 pub use connect::Connected;
 pub use dial::{Dial, DialError, Io, TcpDialer};
 pub use error::{Error, Failed};
-pub use http1::{Fault, Fields, digits};
+pub use forward::{Forward, Head, Request, Sent, VIA, is_own};
+pub use http1::{Fault, Fields, Incoming, digits};
 pub use locate::locate;
 pub use resolve::{
     Answer, Dns, DnsSettings, DnsSetupError, Family, LeftOut, Patience, Resolve, ResolveError, Zone,

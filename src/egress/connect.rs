@@ -1,13 +1,17 @@
-//! Connections for the forward proxy: to a judged address.
+//! Connections for the forward proxy: to a judged address, or through the operator's parent proxy to it.
+
+mod parent;
+mod prefixed;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use tokio::time::timeout_at;
+use bytes::Bytes;
 
-use super::{Destination, DialError, Egress, Error, Failed, Io, dial, locate};
+use self::{parent::Hop, prefixed::Prefixed};
+use super::{Destination, Egress, Error, Failed, Io, dial};
 use crate::{address::JudgedAddr, deadline::Deadline, policy::ProxyPermit};
 
-/// How long connecting may take; the deadline may come sooner.
+/// How long connecting may take; the deadline may come sooner. A parent proxy has as long again for its answer.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// A connection that nothing was written on yet.
@@ -16,8 +20,25 @@ pub struct Connected {
     pub io: Box<dyn Io>,
     /// Where it leads.
     pub destination: Destination,
-    /// The judged address that was dialled.
+    /// Where exactly: the judged address that was dialled, or that the parent proxy was asked for; where the parent
+    /// resolves names, the parent's own.
     pub address: JudgedAddr,
+}
+
+/// Where a permit leads, once that is judged.
+pub(super) struct Route {
+    pub(super) destination: Destination,
+    /// In their order; empty where the parent proxy resolves the name.
+    pub(super) addresses: Vec<JudgedAddr>,
+}
+
+/// A connection as it was opened.
+pub(super) struct Opened {
+    pub(super) io: Box<dyn Io>,
+    /// What came behind the head of a parent's answer: it belongs to the tunnel.
+    pub(super) early: Bytes,
+    /// As [`Connected::address`].
+    pub(super) address: JudgedAddr,
 }
 
 impl Egress {
@@ -36,31 +57,74 @@ impl Egress {
             not_sent: true,
             destination,
         };
-        let target = permit.target();
-        let host: Arc<str> = target.host().to_string().into();
-        let (resolver, leg) = (self.resolver(), permit.leg());
-        let judging = locate(permit.addresses(), &leg, target, &*resolver);
-        let judged = timeout_at(deadline.instant(), judging)
-            .await
-            .unwrap_or_else(|_| Err(Error::CallTimeout { host: host.clone() }));
-        let judged = judged.map_err(|error| unsent(error, None))?;
-        let destination = Destination::new(host.clone(), target.port(), &judged);
-        let until = deadline.phase(LIMIT);
-        match dial::connect(&*self.0.dialer, &judged.addresses, until).await {
-            Ok((io, address)) => Ok(Connected {
-                io,
-                destination,
-                address,
+        let route = self.route(permit, deadline).await;
+        let route = route.map_err(|error| unsent(error, None))?;
+        match self.open_route(permit, &route, deadline).await {
+            Ok(opened) => Ok(Connected {
+                io: Prefixed::wrap(opened.early, opened.io),
+                destination: route.destination,
+                address: opened.address,
             }),
-            Err(DialError::TimedOut { .. }) => Err(unsent(
-                Error::ConnectTimeout { host, limit: LIMIT },
-                Some(Box::new(destination)),
-            )),
-            Err(source) => Err(unsent(
-                Error::Connect { host, source },
-                Some(Box::new(destination)),
-            )),
+            Err(error) => Err(unsent(error, Some(Box::new(route.destination)))),
         }
+    }
+
+    /// Judges where the permit leads.
+    pub(super) async fn route(
+        &self,
+        permit: &ProxyPermit,
+        deadline: Deadline,
+    ) -> Result<Route, Error> {
+        let (target, rules, leg) = (permit.target(), permit.addresses(), permit.leg());
+        let host: Arc<str> = target.host().to_text();
+        let resolves = permit.parent().is_some_and(|parent| parent.resolves);
+        let judged = if resolves {
+            let judged = rules.before_resolving(&leg, target).map_err(Error::from);
+            self.count_blocked(&judged);
+            judged?
+        } else {
+            Some(self.locate(rules, &leg, target, &host, deadline).await?)
+        };
+        let Some(judged) = judged else {
+            return Ok(Route {
+                destination: Destination {
+                    host,
+                    port: target.port(),
+                    addresses: Vec::new(),
+                    pinned: false,
+                    grant: None,
+                },
+                addresses: Vec::new(),
+            });
+        };
+        Ok(Route {
+            destination: Destination::new(host, target.port(), &judged),
+            addresses: judged.addresses,
+        })
+    }
+
+    /// Opens a connection to where a route leads.
+    pub(super) async fn open_route(
+        &self,
+        permit: &ProxyPermit,
+        route: &Route,
+        deadline: Deadline,
+    ) -> Result<Opened, Error> {
+        if let Some(parent) = permit.parent() {
+            let host = &route.destination.host;
+            let hop = Hop::new(self, permit, parent, host, deadline);
+            return hop.open(&route.addresses).await;
+        }
+        let host = &route.destination.host;
+        let until = deadline.phase(LIMIT);
+        let (io, address) = dial::connect(&*self.0.dialer, &route.addresses, until)
+            .await
+            .map_err(|error| Error::unconnected(host, error, LIMIT, deadline))?;
+        Ok(Opened {
+            io,
+            early: Bytes::new(),
+            address,
+        })
     }
 }
 

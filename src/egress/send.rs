@@ -7,10 +7,9 @@ use std::{net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
 use http::{Request, StatusCode};
-use tokio::time::timeout_at;
 
 use self::call::Call;
-use super::{Body, Egress, Error, Failed, Fields, locate};
+use super::{Body, Egress, Failed, Fields};
 use crate::{
     address::Judged,
     audit::{Intent, Recorded},
@@ -89,10 +88,8 @@ impl Egress {
             destination: None,
         };
         let wire = request::wire(server, request);
-        let judged = self.judge(permit, &host, deadline).await;
-        if let Err(Error::Blocked(blocked)) = &judged {
-            self.0.metrics.blocked(blocked.code.as_str());
-        }
+        let (rules, leg, target) = (permit.addresses(), permit.leg(), server.endpoint.target());
+        let judged = self.locate(rules, &leg, target, &host, deadline).await;
         let judged = judged.map_err(unsent)?;
         let destination = Destination::new(host, server.endpoint.target().port(), &judged);
         let call = Call {
@@ -114,25 +111,6 @@ impl Egress {
                 destination: Some(Box::new(destination)),
             }),
         }
-    }
-
-    async fn judge(
-        &self,
-        permit: &Permit,
-        host: &Arc<str>,
-        deadline: Deadline,
-    ) -> Result<Judged, Error> {
-        let resolver = self.resolver();
-        let leg = permit.leg();
-        let judging = locate(
-            permit.addresses(),
-            &leg,
-            permit.server().endpoint.target(),
-            &*resolver,
-        );
-        timeout_at(deadline.instant(), judging)
-            .await
-            .unwrap_or_else(|_| Err(Error::CallTimeout { host: host.clone() }))
     }
 }
 

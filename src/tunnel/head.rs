@@ -47,6 +47,8 @@ pub struct Head {
     pub websocket: bool,
     /// Whether the client leaves the connection open for another request.
     pub persists: bool,
+    /// Whether the client speaks HTTP/1.1, and with it chunks and interim responses.
+    pub is_current: bool,
     /// Whether `Host` names the target.
     agrees: bool,
 }
@@ -142,6 +144,7 @@ impl Head {
             authorization: fields.authorization,
             websocket: fields.websocket,
             persists: is_current && !fields.closes,
+            is_current,
             agrees: fields.agrees,
         })
     }

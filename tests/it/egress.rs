@@ -6,6 +6,7 @@ mod dns;
 mod hang;
 mod head;
 mod pool;
+mod proxy;
 mod request;
 mod tls;
 

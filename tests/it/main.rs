@@ -16,6 +16,7 @@ mod gateway;
 mod layers;
 mod listen;
 mod pin;
+mod plain;
 mod policy;
 mod proxy;
 mod proxy_dns;
@@ -29,6 +30,7 @@ mod support {
     pub(crate) mod client;
     pub(crate) mod dialer;
     pub(crate) mod disk;
+    pub(crate) mod forwarder;
     pub(crate) mod gate;
     pub(crate) mod nameserver;
     pub(crate) mod permit;
