@@ -154,7 +154,7 @@ async fn aliases_without_end_are_a_failure() {
         _ => Reply::of(&["real.test.>site.test."]),
     })
     .await;
-    assert_eq!(status, FAILED);
+    assert_eq!(status, UNRESOLVED);
     assert!(seen.len() < 40, "{} questions", seen.len());
 
     let chain = |at: usize| format!("n{at}.test.>n{}.test.", at + 1);
