@@ -17,6 +17,7 @@ mod plain;
 mod proxy;
 mod record;
 mod relay;
+mod request;
 mod shared;
 mod visit;
 
@@ -25,5 +26,5 @@ pub use head::{Body, Head, HeadError, Heads};
 pub use hello::{Hello, HelloError, HelloReader};
 pub use open::OpenTunnel;
 pub use plain::{Bounds, Forwarded, Next, PlainError, Source, forward};
-pub use proxy::{Patience, Proxy};
+pub use proxy::{Proxy, Timeouts};
 pub use shared::Shared;

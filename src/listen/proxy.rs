@@ -4,19 +4,22 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::{Limits, Peer, Serve};
-use crate::{refusal::Code, tunnel::Proxy};
+use crate::{
+    refusal::Code,
+    tunnel::{Proxy, Timeouts},
+};
 
 impl Serve for Proxy {
     async fn serve<S>(&self, stream: S, _: Peer, limits: Limits, drain: &CancellationToken)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        let patience = crate::tunnel::Patience {
+        let timeouts = Timeouts {
             head: limits.head,
             idle: limits.idle,
             stall: limits.stall,
         };
-        Self::serve(self, stream, patience, drain).await;
+        Self::serve(self, stream, timeouts, drain).await;
     }
 
     fn fault(&self, code: Code, detail: &str) {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     address::Leg,
-    policy::{Snapshot, TunnelTls, decide_egress},
+    policy::{Head, Snapshot, TunnelTls, decide_egress},
     refusal::{Code, Refusal},
 };
 
@@ -34,17 +34,21 @@ impl Shared {
             .again(&tunnel.caller, policy)
             .map_err(|error| End::refused(ClosedBy::Credential, error.into()))?;
         let cut = |refused: Refused| End::refused(ClosedBy::Policy, refused);
-        let permit = decide_egress(policy, &caller, &tunnel.target, None, now)
+        let shown = tunnel.shown.as_ref().map(|(method, path)| Head {
+            method: method.as_str(),
+            path,
+        });
+        let permit = decide_egress(policy, &caller, &tunnel.target, shown, now)
             .map_err(|denied| cut(Refused::by_rule(denied)))?;
         if tunnel.tls == TunnelTls::Opaque && permit.tls() == TunnelTls::Pass {
             let public = "the tunnel's bytes were not checked, and are to be TLS now";
             return Err(cut(Refusal::new(Code::NotTls, public).into()));
         }
-        if let Some(address) = tunnel.address {
+        if let Some(address) = tunnel.address.get() {
             let rules = permit.addresses();
             let judged = rules
                 .before_resolving(&Leg::Proxy, &tunnel.target)
-                .and_then(|_| rules.judge(&Leg::Proxy, &tunnel.target, &[address]));
+                .and_then(|_| rules.judge(&Leg::Proxy, &tunnel.target, &[*address]));
             judged.map_err(|blocked| cut(Refusal::new(blocked.code, blocked.reason).into()))?;
         }
         Ok(Standing::new(&caller, &permit))

@@ -2,9 +2,10 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use http::{HeaderValue, StatusCode};
+use http::{Method, StatusCode, header::ACCEPT};
 use serde_json::json;
 
+use super::Head;
 use crate::{
     policy::Denied,
     refusal::{Code, Fault, Refusal, Shape},
@@ -15,6 +16,25 @@ use crate::{
 pub(super) struct Refused {
     pub(super) refusal: Refusal,
     pub(super) rule: Option<Arc<str>>,
+}
+
+/// What of a request decides how a refusal of it looks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asked {
+    json: bool,
+    /// HEAD, whose answer has no body.
+    bare: bool,
+}
+
+impl Asked {
+    pub(super) fn of(head: &Head) -> Self {
+        let accept = head.headers.get(ACCEPT);
+        let accept = accept.map(|accept| accept.as_bytes().to_ascii_lowercase());
+        Self {
+            json: accept.is_some_and(|accept| memchr::memmem::find(&accept, b"json").is_some()),
+            bare: head.method == Method::HEAD,
+        }
+    }
 }
 
 impl<R: Into<Refusal>> From<R> for Refused {
@@ -35,12 +55,11 @@ impl Refused {
     }
 }
 
-/// The whole answer; JSON where `accept` asks for it. Many clients show nothing but the status line, so that the code
-/// stands there, too.
-pub(super) fn bytes(refused: &Refused, accept: Option<&HeaderValue>, keep: bool) -> Vec<u8> {
+/// The whole answer. Many clients show nothing but the status line, so that the code stands there, too.
+pub(super) fn bytes(refused: &Refused, asked: &Asked, keep: bool) -> Vec<u8> {
     let code = refused.refusal.code;
     let status = status(code);
-    let (kind, body) = body(refused, accept);
+    let (kind, body) = body(refused, asked.json);
     let mut text = format!(
         "HTTP/1.1 {} {} ({})\r\ncontent-type: {kind}\r\ncontent-length: {}\r\ncache-control: no-store\r\n",
         status.as_u16(),
@@ -61,17 +80,15 @@ pub(super) fn bytes(refused: &Refused, accept: Option<&HeaderValue>, keep: bool)
         text.push_str("connection: close\r\n");
     }
     text.push_str("\r\n");
-    text.push_str(&body);
+    if !asked.bare {
+        text.push_str(&body);
+    }
     text.into_bytes()
 }
 
-fn body(refused: &Refused, accept: Option<&HeaderValue>) -> (&'static str, String) {
+fn body(refused: &Refused, json: bool) -> (&'static str, String) {
     let Refused { refusal, rule } = refused;
-    let wants_json = accept.is_some_and(|accept| {
-        let accept = accept.as_bytes().to_ascii_lowercase();
-        memchr::memmem::find(&accept, b"json").is_some()
-    });
-    if wants_json {
+    if json {
         let mut error = json!({
             "code": refusal.code.as_str(),
             "message": refusal.public,
@@ -113,9 +130,9 @@ fn status(code: Code) -> StatusCode {
 mod tests {
     use super::*;
 
-    fn told(refused: &Refused, accept: Option<&str>) -> String {
-        let accept = accept.map(|accept| accept.parse().unwrap());
-        String::from_utf8(bytes(refused, accept.as_ref(), false)).unwrap()
+    fn told(refused: &Refused, json: bool) -> String {
+        let asked = Asked { json, bare: false };
+        String::from_utf8(bytes(refused, &asked, false)).unwrap()
     }
 
     #[test]
@@ -125,13 +142,13 @@ mod tests {
             rule: Some("egress.toml:3: [[deny]]".into()),
         };
         assert_eq!(
-            told(&refused, None),
+            told(&refused, false),
             "HTTP/1.1 403 Forbidden (egress.host_not_allowed)\r\ncontent-type: text/plain; charset=utf-8\r\n\
              content-length: 187\r\ncache-control: no-store\r\nconnection: close\r\n\r\n\
              egress.host_not_allowed: `https://a.test` is not allowed; ask the operator whether egress.toml should allow \
              this host and port\ndecided by egress.toml:3: [[deny]]\n"
         );
-        let json = told(&refused, Some("application/json, */*"));
+        let json = told(&refused, true);
         let body: serde_json::Value =
             serde_json::from_str(json.split_once("\r\n\r\n").unwrap().1).unwrap();
         assert_eq!(body["error"]["code"], "egress.host_not_allowed");
@@ -159,7 +176,7 @@ mod tests {
     #[test]
     fn credentials_are_asked_for() {
         let missing = Refusal::new(Code::ProxyCredentialMissing, "none");
-        let answer = told(&missing.into(), None);
+        let answer = told(&missing.into(), false);
         assert!(answer.contains("\r\nproxy-authenticate: Basic realm=\"Tollgate\"\r\n"));
     }
 }

@@ -10,7 +10,6 @@ use std::{
 };
 
 use bytes::BytesMut;
-use http::HeaderValue;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::Instant,
@@ -18,8 +17,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Head, HeadError, Heads, Patience,
-    answer::{self, Refused},
+    Head, HeadError, Heads, Timeouts,
+    answer::{self, Asked, Refused},
 };
 use crate::{deadline::Alarm, refusal::Code};
 
@@ -48,17 +47,17 @@ pub(super) enum Ended {
 pub(super) struct Client<S> {
     pub(super) stream: S,
     pub(super) input: BytesMut,
-    pub(super) patience: Patience,
+    pub(super) timeouts: Timeouts,
     pub(super) alarm: Alarm,
     served: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
-    pub(super) fn new(stream: S, patience: Patience) -> Self {
+    pub(super) fn new(stream: S, timeouts: Timeouts) -> Self {
         Self {
             stream,
             input: BytesMut::new(),
-            patience,
+            timeouts,
             alarm: Alarm::default(),
             served: false,
         }
@@ -70,15 +69,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         let mut draining = pin!(drain.cancelled());
         let mut begun = false;
         let wait = match self.served {
-            true => self.patience.idle,
-            false => self.patience.head,
+            true => self.timeouts.idle,
+            false => self.timeouts.head,
         };
         self.alarm.set(Some(Instant::now() + wait));
         let head = poll_fn(|cx| {
             loop {
                 if !self.input.is_empty() {
                     if !begun && self.served {
-                        self.alarm.set(Some(Instant::now() + self.patience.head));
+                        self.alarm.set(Some(Instant::now() + self.timeouts.head));
                     }
                     begun = true;
                     match heads.next(&mut self.input) {
@@ -137,7 +136,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
     /// Writes all of `bytes`; false where the client does not take them.
     pub(super) async fn write(&mut self, mut bytes: &[u8]) -> bool {
-        self.alarm.set(Some(Instant::now() + self.patience.stall));
+        self.alarm.set(Some(Instant::now() + self.timeouts.stall));
         poll_fn(|cx| {
             while !bytes.is_empty() {
                 match Pin::new(&mut self.stream).poll_write(cx, bytes) {
@@ -155,8 +154,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     }
 
     /// Answers with a refusal, and ends the connection.
-    pub(super) async fn refuse(mut self, refused: &Refused, accept: Option<HeaderValue>) {
-        let answer = answer::bytes(refused, accept.as_ref(), false);
+    pub(super) async fn refuse(mut self, refused: &Refused, asked: &Asked) {
+        let answer = answer::bytes(refused, asked, false);
         if self.write(&answer).await {
             self.linger().await;
         }
@@ -164,7 +163,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
     /// Ends our side and reads on for a moment: a connection that is closed before all was read is reset, and the answer
     /// may be lost with it (RFC 9112, section 9.6).
-    async fn linger(&mut self) {
+    pub(super) async fn linger(&mut self) {
         let (time, mut left) = LINGER;
         self.alarm.set(Some(Instant::now() + time));
         // One that cannot be told is read to its end all the same.

@@ -2,18 +2,19 @@
 
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
+use bytes::BytesMut;
 use futures_util::FutureExt as _;
-use http::HeaderValue;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::Instant,
 };
 
 use super::{
-    Head, HelloError, HelloReader, Proxy,
-    answer::Refused,
+    Head, HelloError, HelloReader, Proxy, Timeouts,
+    answer::{Asked, Refused},
     client::Client,
     open::{Party, Seat, Tunnel},
+    record::Entry,
     relay::{Bounds, ClosedBy, End, relay},
     visit::Visit,
 };
@@ -33,42 +34,79 @@ const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection Established\r\n\r\n";
 const UNRECOGNIZED_NAME: &[u8] = &[21, 3, 3, 0, 2, 2, 112];
 
 /// Serves a CONNECT, and with it the rest of the connection.
-pub(super) async fn serve<S>(
-    proxy: &Proxy,
-    mut client: Client<S>,
-    head: Head,
-    accept: Option<HeaderValue>,
-) where
+pub(super) async fn serve<S>(proxy: &Proxy, mut client: Client<S>, head: Head)
+where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
+    let asked = Asked::of(&head);
     let mut visit = match Visit::enter(&proxy.shared, &head) {
         Ok(visit) => visit,
-        Err(refused) => return client.refuse(&refused, accept).await,
+        Err(refused) => return client.refuse(&refused, &asked).await,
     };
     drop(head);
-    let (seat, tunnel, target) = match open(proxy, &mut client, &mut visit).await {
+    let opened = match open(proxy, &mut client, &mut visit).await {
         Ok(opened) => opened,
         Err(refused) => {
             visit.entry.refuse(&refused);
-            return client.refuse(&refused, accept).await;
+            return client.refuse(&refused, &asked).await;
         }
     };
-    let limits = &visit.policy.proxy.tunnels;
-    let bounds = Bounds {
-        idle: limits.idle,
-        stall: client.patience.stall,
-        end: visit.entry.started() + limits.lifetime,
-        bytes: limits.bytes,
-    };
-    // What decided is not kept for as long as the tunnel stands.
-    let mut entry = visit.entry;
-    drop((visit.policy, visit.permit, visit.caller));
-    let end = match begin(&mut client, &tunnel).await {
-        Ok(()) => relay(client, target, &tunnel, &bounds).await,
-        Err(end) => end,
-    };
-    entry.ended(&end);
-    drop(seat);
+    let opened = Opened::new(visit, opened, BytesMut::new(), client.timeouts);
+    match begin(&mut client, &opened.tunnel).await {
+        Ok(()) => opened.carry(client).await,
+        Err(end) => opened.end(&end),
+    }
+}
+
+/// A tunnel whose target is connected to.
+pub(super) struct Opened {
+    tunnel: Arc<Tunnel>,
+    target: Box<dyn Io>,
+    /// What has come from the target.
+    early: BytesMut,
+    bounds: Bounds,
+    entry: Entry,
+    _seat: Seat,
+}
+
+impl Opened {
+    /// What decided is not kept for as long as the tunnel stands: only its record is.
+    pub(super) fn new(
+        visit: Visit,
+        (seat, tunnel, target): (Seat, Arc<Tunnel>, Box<dyn Io>),
+        early: BytesMut,
+        timeouts: Timeouts,
+    ) -> Self {
+        let limits = &visit.policy.proxy.tunnels;
+        let mut entry = visit.entry;
+        entry.opened(&tunnel);
+        Self {
+            bounds: Bounds {
+                idle: limits.idle,
+                stall: timeouts.stall,
+                end: entry.started() + limits.lifetime,
+                bytes: limits.bytes,
+            },
+            tunnel,
+            target,
+            early,
+            entry,
+            _seat: seat,
+        }
+    }
+
+    /// Carries bytes both ways, to the end.
+    pub(super) async fn carry<S>(mut self, client: Client<S>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let end = relay(client, self.target, self.early, &self.tunnel, &self.bounds).await;
+        self.entry.ended(&end);
+    }
+
+    fn end(mut self, end: &End) {
+        self.entry.ended(end);
+    }
 }
 
 /// Takes a seat, records the verdict and connects. Nothing that the client sends before the answer is looked at as a tunnel's.
@@ -96,19 +134,17 @@ where
         }
         failed.error.refusal()
     })?;
-    visit.entry.went_to(&connected.destination);
+    let (destination, address) = (&connected.destination, connected.address);
+    visit.entry.connected(destination, address);
     check_early(client)?;
-    let address = connected.address.socket().ip();
-    let judged = connected.destination.addresses.contains(&address);
-    let tunnel = Arc::new(Tunnel::new(
+    let tunnel = Tunnel::new(
         visit.entry.began(),
         visit.caller.clone(),
         &visit.permit,
         visit.entry.rule(),
-        judged.then_some(address),
-    ));
-    seat.open(tunnel.clone());
-    visit.entry.opened(&tunnel);
+    );
+    tunnel.leads_to(destination, address);
+    let tunnel = seat.open(tunnel);
     Ok((seat, tunnel, connected.io))
 }
 
@@ -162,7 +198,7 @@ where
     let mut reader = HelloReader::default();
     client
         .alarm
-        .set(Some(Instant::now() + client.patience.head));
+        .set(Some(Instant::now() + client.timeouts.head));
     poll_fn(|cx| {
         if let Some(end) = tunnel.ended(cx) {
             return Poll::Ready(Err(end));

@@ -14,6 +14,7 @@ use std::{
 };
 
 use futures_util::task::AtomicWaker;
+use http::Method;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -23,7 +24,8 @@ use self::seat::Usage;
 pub(super) use self::seat::{Party, Seat};
 use super::relay::End;
 use crate::{
-    address::Target,
+    address::{JudgedAddr, Target},
+    egress::Destination,
     identity::Caller,
     policy::{ProxyPermit, TunnelTls},
 };
@@ -59,8 +61,10 @@ pub(super) struct Tunnel {
     pub(super) since: SystemTime,
     pub(super) caller: Caller,
     pub(super) target: Target,
-    /// `None` where it was not judged here.
-    pub(super) address: Option<IpAddr>,
+    /// Path and query of a plain request, which the rules saw; its method is GET where it became a WebSocket.
+    pub(super) shown: Option<(Method, Box<str>)>,
+    /// Where it was connected to; empty before that, and where the address was not judged here.
+    pub(super) address: OnceLock<IpAddr>,
     pub(super) tls: TunnelTls,
     pub(super) rule: Arc<str>,
     standing: Mutex<Standing>,
@@ -94,13 +98,13 @@ impl Tunnel {
         caller: Caller,
         permit: &ProxyPermit,
         rule: Arc<str>,
-        address: Option<IpAddr>,
     ) -> Self {
         Self {
             id,
             since,
             target: permit.target().clone(),
-            address,
+            shown: None,
+            address: OnceLock::new(),
             tls: permit.tls(),
             rule,
             standing: Mutex::new(Standing::new(&caller, permit)),
@@ -110,6 +114,23 @@ impl Tunnel {
             draining: AtomicBool::new(false),
             end: OnceLock::new(),
             waker: AtomicWaker::new(),
+        }
+    }
+
+    /// The same for a plain request, which rules see more of.
+    pub(super) fn showing(self, method: &Method, path: &str) -> Self {
+        Self {
+            shown: Some((method.clone(), path.into())),
+            ..self
+        }
+    }
+
+    /// Notes where it was connected to; that is a parent proxy where the destination has no addresses.
+    pub(super) fn leads_to(&self, destination: &Destination, address: JudgedAddr) {
+        let address = address.socket().ip();
+        if destination.addresses.contains(&address) {
+            // It is connected once.
+            let _first = self.address.set(address);
         }
     }
 
@@ -158,7 +179,7 @@ impl Tunnel {
             agent: self.caller.agent.to_string(),
             user: self.caller.user.to_string(),
             target: format!("{}:{}", self.target.host(), self.target.port()),
-            address: self.address,
+            address: self.address.get().copied(),
             bytes_in: self.bytes_in.load(Relaxed),
             bytes_out: self.bytes_out.load(Relaxed),
             rule: self.rule.to_string(),

@@ -92,6 +92,21 @@ pub async fn forward<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    forward_noting(egress, permit, head, client, bounds, |_, _| {}).await
+}
+
+/// The same; `begun` is told where it goes, as soon as that is certain.
+pub(super) async fn forward_noting<S>(
+    egress: &Egress,
+    permit: &ProxyPermit,
+    head: &Head,
+    client: Source<'_, S>,
+    bounds: Bounds,
+    begun: impl FnOnce(&Destination, JudgedAddr),
+) -> Forwarded
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let mut body = match head.body {
         Body::None => Incoming::of_length(0),
         Body::Length(length) => Incoming::of_length(length),
@@ -115,6 +130,7 @@ where
     let deadline = Deadline::after(bounds.until.saturating_duration_since(Instant::now()));
     match egress.forward(permit, request, deadline).await {
         Ok(exchange) => {
+            begun(exchange.destination(), exchange.address());
             let mut pump = Pump::new(head, client, body, exchange, bounds);
             pump.sent = sent;
             pump.run().await

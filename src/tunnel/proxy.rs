@@ -2,14 +2,16 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use http::{HeaderValue, Method, header::ACCEPT};
+use http::Method;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Shared, answer,
+    Shared,
+    answer::Asked,
     client::{Client, Ended},
     connect, record,
+    request::{self, Then},
 };
 use crate::{
     egress::Egress,
@@ -18,7 +20,7 @@ use crate::{
 
 /// How long a client may take outside of a tunnel.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct Timeouts {
     /// A request head, from its first byte; the first one, from the connection. The ClientHello of a tunnel.
     pub head: Duration,
     /// Between two requests.
@@ -48,11 +50,11 @@ impl Proxy {
 
     /// Serves one connection to its end. A `drain` ends it where it waits for a request; an open tunnel is told of it by
     /// [`Shared::drain`].
-    pub async fn serve<S>(&self, stream: S, patience: Patience, drain: &CancellationToken)
+    pub async fn serve<S>(&self, stream: S, timeouts: Timeouts, drain: &CancellationToken)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
-        let mut client = Client::new(stream, patience);
+        let mut client = Client::new(stream, timeouts);
         loop {
             let head = match client.head(drain).await {
                 Ok(head) => head,
@@ -61,19 +63,18 @@ impl Proxy {
                 Err(Ended::Head(error)) => {
                     let refusal = Refusal::from(error);
                     record::malformed(&self.shared, &refusal);
-                    return client.refuse(&refusal.into(), None).await;
+                    return client.refuse(&refusal.into(), &Asked::default()).await;
                 }
             };
-            let accept: Option<HeaderValue> = head.headers.get(ACCEPT).cloned();
             if head.method == Method::CONNECT {
-                return connect::serve(self, client, head, accept).await;
+                return connect::serve(self, client, head).await;
             }
-            let refusal = Refusal::new(
-                Code::MethodRefused,
-                "plain requests are not forwarded by this version",
-            );
-            record::malformed(&self.shared, &refusal);
-            return client.refuse(&answer::Refused::from(refusal), accept).await;
+            match request::serve(self, &mut client, head).await {
+                Then::Next => {}
+                Then::Close => return client.linger().await,
+                Then::Cut => return,
+                Then::Tunnel(tunnel) => return tunnel.carry(client).await,
+            }
         }
     }
 

@@ -11,12 +11,13 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    Head, Shared,
+    Forwarded, Head, Shared,
     answer::Refused,
     open::Tunnel,
     relay::{ClosedBy, End},
 };
 use crate::{
+    address::JudgedAddr,
     audit::{Kind, OutcomeKind, Phase, Record, RecordTarget, RecordTunnel, Unavailable},
     egress::Destination,
     id,
@@ -121,13 +122,41 @@ impl Entry {
         }
     }
 
-    /// Notes the tunnel that was opened for it.
-    pub(super) fn opened(&mut self, tunnel: &Arc<Tunnel>) {
-        if let (Some(target), Some(address)) = (&mut self.record.target, tunnel.address) {
-            // The one that was dialled, of those that were judged.
+    /// Notes where it was connected to: of the addresses that were judged, only that one is told.
+    pub(super) fn connected(&mut self, destination: &Destination, address: JudgedAddr) {
+        self.went_to(destination);
+        let address = address.socket().ip();
+        if let Some(target) = &mut self.record.target
+            && target.addresses.contains(&address)
+        {
             target.addresses = vec![address];
         }
+    }
+
+    /// Notes the tunnel that was opened for it.
+    pub(super) fn opened(&mut self, tunnel: &Arc<Tunnel>) {
         self.tunnel = Some(tunnel.clone());
+    }
+
+    /// Takes the end of a plain request down: bytes of its body, and of its answer.
+    pub(super) fn answered(&mut self, forwarded: &Forwarded) {
+        self.record.args_bytes = usize::try_from(forwarded.sent).ok();
+        self.record.result_bytes = usize::try_from(forwarded.received).ok();
+        if let (Some(destination), Some(address)) = (&forwarded.destination, forwarded.address) {
+            self.connected(destination, address);
+        }
+        match &forwarded.error {
+            None => self.close(OutcomeKind::Allowed, None),
+            Some(error) => self.refuse(&Refusal::from(error).into()),
+        }
+    }
+
+    /// Takes down that a plain request was cut off.
+    pub(super) fn cut(&mut self, end: &End) {
+        match &end.refused {
+            Some(refused) => self.refuse(refused),
+            None => self.close(OutcomeKind::Failed, Some(Code::Draining)),
+        }
     }
 
     /// Takes the end of its tunnel down.

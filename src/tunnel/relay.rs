@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::BytesMut;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::Instant,
@@ -98,10 +99,12 @@ pub(super) struct Bounds {
     pub(super) bytes: u64,
 }
 
-/// Carries bytes both ways until both sides have ended, or a bound is reached; what the client sent already comes first.
+/// Carries bytes both ways until both sides have ended, or a bound is reached; what either
+/// side sent already comes first: `early` is from the target.
 pub(super) async fn relay<C, T>(
     client: Client<C>,
     target: T,
+    early: BytesMut,
     tunnel: &Tunnel,
     bounds: &Bounds,
 ) -> End
@@ -119,7 +122,7 @@ where
         client: stream,
         target,
         out: Way::new(input),
-        back: Way::default(),
+        back: Way::new(early),
         first: None,
         moved: Instant::now(),
     };

@@ -35,8 +35,8 @@ mod support {
     pub(crate) mod nameserver;
     pub(crate) mod permit;
     pub(crate) mod pipeline;
-    pub(crate) mod proxied;
     pub(crate) mod sound;
     pub(crate) mod tools;
+    pub(crate) mod tunnels;
     pub(crate) mod upstream;
 }

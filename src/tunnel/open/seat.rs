@@ -61,7 +61,8 @@ impl Usage {
 /// A place for a tunnel; given back when it is dropped, and the tunnel is no longer listed then.
 pub(in crate::tunnel) struct Seat {
     shared: Arc<Shared>,
-    party: Party,
+    /// `None` for a plain request, of which a connection has no more than one.
+    party: Option<Party>,
     tunnel: Option<Arc<Tunnel>>,
 }
 
@@ -75,29 +76,48 @@ impl Seat {
         shared.open.lock().seat(&party, limits, Instant::now())?;
         Ok(Self {
             shared: shared.clone(),
-            party,
+            party: Some(party),
             tunnel: None,
         })
     }
 
+    /// A place among the others for a plain request.
+    pub(in crate::tunnel) fn unbounded(shared: &Arc<Shared>) -> Self {
+        Self {
+            shared: shared.clone(),
+            party: None,
+            tunnel: None,
+        }
+    }
+
     /// Lists the tunnel.
-    pub(in crate::tunnel) fn open(&mut self, tunnel: Arc<Tunnel>) {
+    pub(in crate::tunnel) fn open(&mut self, tunnel: Tunnel) -> Arc<Tunnel> {
+        let tunnel = Arc::new(tunnel);
         self.shared.open.add(&tunnel);
-        self.shared.metrics.tunnel_open.inc();
-        self.shared.metrics.tunnel_opened.inc();
-        self.tunnel = Some(tunnel);
+        if self.party.is_some() {
+            self.shared.metrics.tunnel_open.inc();
+            self.shared.metrics.tunnel_opened.inc();
+        }
+        self.tunnel = Some(tunnel.clone());
+        tunnel
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut table = self.shared.open.lock();
-        table.seats -= 1;
-        if let Some(usage) = table.callers.get_mut(&self.party) {
-            usage.open -= 1;
-        }
         if let Some(tunnel) = &self.tunnel {
             table.tunnels.remove(&tunnel.id);
+        }
+        let Some(party) = &self.party else {
+            return;
+        };
+        table.seats -= 1;
+        if let Some(usage) = table.callers.get_mut(party) {
+            usage.open -= 1;
+        }
+        drop(table);
+        if self.tunnel.is_some() {
             self.shared.metrics.tunnel_open.dec();
         }
     }

@@ -6,7 +6,7 @@ use crate::support::{
     certs::Authority,
     client::patiently,
     gate::{Gate, eventually},
-    proxied::{Client, policy, target},
+    tunnels::{Client, policy, target},
 };
 
 const OPAQUE: &str = "tls = \"opaque\"";
@@ -141,7 +141,7 @@ async fn open_tunnels_are_listed() {
     assert_eq!(tunnel.address, Some(address.ip()));
     assert_eq!((&*tunnel.user, &*tunnel.agent), ("ann", "local"));
     assert_eq!(tunnel.rule, "egress.toml:1: [[allow]]");
-    drop(client);
+    drop((client, target));
     eventually("it is gone", || gate.tunnels().is_empty()).await;
     gate.stop().await;
 }
