@@ -7,7 +7,7 @@ use crate::support::{
     client::patiently,
     gate::{Gate, Policy},
     nameserver::{NameServer, Question, Reply},
-    proxied::Client,
+    tunnels::Client,
 };
 
 /// Where `site.test` may lead, and where it may not.

@@ -49,8 +49,14 @@ class Step(typing.NamedTuple):
     key: str = KEY
 
 
-# A tunnel that is refused: most clients show its status.
-TUNNEL_REFUSED, TUNNEL_UNKNOWN = r"None .*\b403\b", r"None .*\b407\b"
+def refused(status, code):
+    """What a client shows of a tunnel that is refused: the status, and the code if any."""
+    return rf"None (?!.*\((egress|tunnel|identity)\.).*\b{status}\b|None .*\b{status}\b.*\({re.escape(code)}\)"
+
+
+NOT_ALLOWED = refused(403, "egress.host_not_allowed")
+BLOCKED = refused(403, "egress.address_blocked")
+UNKNOWN = refused(407, "tunnel.credential_invalid")
 # undici reads no body beside a 407.
 PLAIN_UNKNOWN = r"407 .*tunnel\.credential_invalid|None .*\b407\b"
 STEPS = {
@@ -67,21 +73,21 @@ STEPS = {
     "ws-opaque": Step("socket", "ws://files.test:{opaque}/echo", r"101 TOLLGATE"),
     "clone": Step("clone", "https://files.test:{tls}/git/notes.git", r"200 read me first"),
     "http-clone": Step("clone", "http://files.test:{plain}/git/notes.git", r"200 read me first"),
-    "refused": Step("get", "https://elsewhere.test/", TUNNEL_REFUSED),
-    "wss-refused": Step("socket", "wss://elsewhere.test/", TUNNEL_REFUSED),
-    "clone-refused": Step("clone", "https://elsewhere.test/notes.git", TUNNEL_REFUSED),
+    "refused": Step("get", "https://elsewhere.test/", NOT_ALLOWED),
+    "wss-refused": Step("socket", "wss://elsewhere.test/", NOT_ALLOWED),
+    "clone-refused": Step("clone", "https://elsewhere.test/notes.git", NOT_ALLOWED),
     # The name is allowed, and leads to loopback, which nothing grants.
-    "private": Step("get", "https://inside.test:{tls}/hello", TUNNEL_REFUSED),
+    "private": Step("get", "https://inside.test:{tls}/hello", BLOCKED),
     "http-refused": Step("get", "http://elsewhere.test/", r"403 .*egress\.host_not_allowed"),
     "http-private": Step("get", "http://inside.test:{plain}/hello", r"403 .*egress\.address_blocked"),
     # Tollgate's own address is asked directly, by clients that are told so.
     "own": Step("get", "http://127.0.0.1:{ops}/livez", r"403 .*egress\.own_address.*NO_PROXY"),
-    "unknown": Step("get", "https://files.test:{tls}/hello", TUNNEL_UNKNOWN, WRONG),
-    "wss-unknown": Step("socket", "wss://files.test:{tls}/echo", TUNNEL_UNKNOWN, WRONG),
+    "unknown": Step("get", "https://files.test:{tls}/hello", UNKNOWN, WRONG),
+    "wss-unknown": Step("socket", "wss://files.test:{tls}/echo", UNKNOWN, WRONG),
     # As browsers do, it says no more than that there was an error.
     "wss-silent": Step("socket", "wss://elsewhere.test/", r"None TypeError"),
     "wss-silent-unknown": Step("socket", "wss://files.test:{tls}/echo", r"None TypeError", WRONG),
-    "clone-unknown": Step("clone", "https://files.test:{tls}/git/notes.git", TUNNEL_UNKNOWN, WRONG),
+    "clone-unknown": Step("clone", "https://files.test:{tls}/git/notes.git", UNKNOWN, WRONG),
     "http-unknown": Step("get", "http://files.test:{plain}/hello", PLAIN_UNKNOWN, WRONG),
 }
 TLS = ["https", "large", "upload", "refused", "private", "unknown"]
