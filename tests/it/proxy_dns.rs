@@ -1,7 +1,13 @@
 //! What a name server of others can make the forward proxy do: refuse, or connect to an address that was judged.
 
+use std::time::Duration;
+
 use hickory_proto::{op::ResponseCode, rr::RecordType};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    time::sleep,
+};
 
 use crate::support::{
     client::patiently,
@@ -13,6 +19,9 @@ use crate::support::{
 /// Where `site.test` may lead, and where it may not.
 const GRANTED: &str = "127.0.0.2";
 const OTHER: &str = "127.0.0.3";
+
+/// Between two looks whether an answer has been forgotten.
+const PAUSE: Duration = Duration::from_millis(50);
 
 const OPENED: &str = "200 Connection Established";
 const BLOCKED: &str = "403 Forbidden (egress.address_blocked)";
@@ -62,6 +71,17 @@ impl Scene {
         }
         let (target, _) = patiently(self.granted.accept()).await.unwrap();
         (status, Some((client, target)))
+    }
+
+    /// The status line of a plain request, without its version. Who listens where it may go answers 200 to everything.
+    async fn get(&self) -> String {
+        let mut client = Client::new(&self.gate).await;
+        let host = format!("site.test:{}", self.port);
+        let head = format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        client.send(head).await;
+        let answer = client.head().await;
+        let line = answer.lines().next().unwrap();
+        line.strip_prefix("HTTP/1.1 ").unwrap().to_owned()
     }
 
     /// Ends it, and makes sure that nobody went where nobody may.
@@ -126,6 +146,20 @@ async fn every_address_of_an_answer_is_judged() {
 }
 
 #[tokio::test]
+async fn plain_requests_are_judged_alike() {
+    for (v4, v6, expected) in [
+        (&[GRANTED, OTHER][..], &[][..], BLOCKED),
+        (&[GRANTED], &["::1"], BLOCKED),
+        (&[OTHER], &[], BLOCKED),
+        (&[], &[], UNRESOLVED),
+    ] {
+        let scene = Scene::new(families(v4, v6)).await;
+        assert_eq!(scene.get().await, expected, "{v4:?} {v6:?}");
+        scene.end().await;
+    }
+}
+
+#[tokio::test]
 async fn aliases_are_followed_and_what_they_lead_to_is_judged() {
     let whole = |to: &str| Reply::of(&["site.test.>real.test.", &format!("real.test.={to}")]);
     for (to, expected) in [(GRANTED, OPENED), (OTHER, BLOCKED)] {
@@ -166,7 +200,7 @@ async fn aliases_without_end_are_a_failure() {
         }
     })
     .await;
-    assert_eq!(status, FAILED);
+    assert_eq!(status, UNRESOLVED);
     assert!(seen.len() < 80, "{} questions", seen.len());
 }
 
@@ -227,6 +261,44 @@ async fn hints_are_neither_asked_for_nor_followed() {
     assert_eq!(status, UNRESOLVED);
 }
 
+/// Answers every request on one connection with 200, and keeps it.
+async fn serve(mut stream: TcpStream) {
+    let mut input = Vec::new();
+    while stream.read_buf(&mut input).await.is_ok_and(|read| read > 0) {
+        if input.ends_with(b"\r\n\r\n") {
+            input.clear();
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+            stream.write_all(answer).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_kept_connection_ends_with_the_answer_that_led_to_it() {
+    let scene = Scene::new(|question| match (question.records, question.earlier) {
+        (RecordType::A, 0) => Reply::Records(vec![GRANTED.to_owned()], 0),
+        (RecordType::A, _) => Reply::Records(vec![OTHER.to_owned()], 0),
+        _ => Reply::nothing(),
+    })
+    .await;
+    let (first, accepted) = tokio::join!(scene.get(), async {
+        let (stream, _) = patiently(scene.granted.accept()).await.unwrap();
+        tokio::spawn(serve(stream))
+    });
+    assert_eq!(first, "200 OK");
+    // While the answer holds, the connection is used again: nobody accepts another.
+    let last = loop {
+        let status = scene.get().await;
+        if status != "200 OK" {
+            break status;
+        }
+        sleep(PAUSE).await;
+    };
+    assert_eq!(last, BLOCKED);
+    scene.end().await;
+    accepted.await.unwrap();
+}
+
 #[tokio::test]
 async fn a_rebound_name_leads_nowhere_else() {
     let scene = Scene::new(|question| match (question.records, question.earlier) {
@@ -247,7 +319,7 @@ async fn a_rebound_name_leads_nowhere_else() {
             break status;
         }
         opened.push(tunnel);
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        sleep(PAUSE).await;
     };
     assert_eq!(last, BLOCKED);
 

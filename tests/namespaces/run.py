@@ -1,8 +1,8 @@
 """An agent that is fenced in reaches what Tollgate allows, and nothing else.
 
-`veth`: the agent is in a network namespace whose only route leads to Tollgate's side. `uid`: it shares the loopback interface
-with Tollgate, and deploy/fence.nft holds its uid. Everything happens in namespaces that are made here and go with
-the test: no address in them leads anywhere else, and the machine's own rules stay as they are.
+`veth`: the agent is in a network namespace whose only route leads to Tollgate's side. `uid`: it shares the loopback
+interface with Tollgate, and deploy/fence.nft holds its uid. Everything happens in namespaces that are made here and go
+with the test: no address in them leads anywhere else, and the machine's own rules stay as they are.
 """
 
 import contextlib

@@ -1,8 +1,9 @@
-"""Real clients through the forward proxy, each to a site with TLS, with plain HTTP, with HTTP/2, and to what is refused.
+"""Real clients through the forward proxy, each to a site with TLS, with plain HTTP, with HTTP/2, and to what is
+refused.
 
-Every client does the steps that it can (`CLIENTS`); `STEPS` says what must come of each. The site runs on loopback, its names
-exist only in the policy and in its own name server. A refused CONNECT has its answer in the client's error, of which most
-show the status alone; what each shows is printed.
+Every client does the steps that it can (`CLIENTS`); `STEPS` says what must come of each. The site runs on loopback,
+its names exist only in the policy and in its own name server. A refused CONNECT has its answer in the client's error,
+of which most show the status alone; what each shows is printed.
 """
 
 import argparse

@@ -1,5 +1,5 @@
-// Node's own `fetch`, undici, and Node's HTTP/2, as clients. Arguments: which, and a JSON object; see steps.py beside the
-// Python clients.
+// Node's own `fetch`, undici, and Node's HTTP/2, as clients. Arguments: which, and a JSON object; see steps.py
+// beside the Python clients.
 
 import { createHash } from 'node:crypto';
 import http from 'node:http';
@@ -59,9 +59,10 @@ const multiplexed = {
         const authority = `${hostname}:${port || 443}`;
         const tunnel = await new Promise((resolve, reject) => {
             const headers = { 'Proxy-Authorization': basic, Host: authority };
-            const request = http.request({ host: url.hostname, port: url.port, method: 'CONNECT', path: authority, headers });
-            request.on('connect', (response, socket) =>
-                response.statusCode === 200 ? resolve(socket) : reject(new Error(`CONNECT: ${response.statusCode} ${response.statusMessage}`))
+            const { hostname: host, port } = url;
+            const request = http.request({ host, port, method: 'CONNECT', path: authority, headers });
+            request.on('connect', ({ statusCode, statusMessage }, socket) =>
+                statusCode === 200 ? resolve(socket) : reject(new Error(`CONNECT: ${statusCode} ${statusMessage}`))
             );
             request.on('error', reject);
             request.end();

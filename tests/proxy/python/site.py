@@ -1,8 +1,8 @@
 """A site with known answers, and a name server: what clients reach through the proxy.
 
-Arguments: a folder for its certificates and repository, its address, the ports for TLS, plain HTTP, and plain HTTP again,
-and the name server's. `GET /hello` says over what it was asked, `GET /bytes` is BYTES, `POST /digest` says what it was given,
-`/echo` is a WebSocket, and `/git/notes.git` a repository.
+Arguments: a folder for its certificates and repository, its address, the ports for TLS, plain HTTP, and plain HTTP
+again, and the name server's. `GET /hello` says over what it was asked, `GET /bytes` is BYTES, `POST /digest` says what
+it was given, `/echo` is a WebSocket, and `/git/notes.git` a repository.
 """
 
 import asyncio

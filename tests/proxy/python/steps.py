@@ -1,8 +1,8 @@
 """Runs the steps of a client, and prints what came of each as one line of JSON.
 
-The argument is a JSON object: `proxy` (a URL with the credential in it), `ca` (a file), `folder` (for what is written), and
-`steps`, each a name, what is done (`get`, `post`, `socket`, `clone`) and a URL. A client is an object with methods of these
-names, which give (status, text). What fails gives its message, with those of its causes.
+The argument is a JSON object: `proxy` (a URL with the credential in it), `ca` (a file), `folder` (for what is
+written), and `steps`, each a name, what is done (`get`, `post`, `socket`, `clone`) and a URL. A client is an object
+with methods of these names, which give (status, text). What fails gives its message, with those of its causes.
 """
 
 import hashlib
