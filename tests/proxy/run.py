@@ -1,5 +1,4 @@
-"""Real clients through the forward proxy, each to a site with TLS, with plain HTTP, with HTTP/2, and to what is
-refused.
+"""Real clients through the forward proxy: to a site with TLS, plain HTTP and HTTP/2, and to what is refused.
 
 Every client does the steps that it can (`CLIENTS`); `STEPS` says what must come of each. The site runs on loopback,
 its names exist only in the policy and in its own name server. A refused CONNECT has its answer in the client's error,
