@@ -223,7 +223,7 @@ fn the_local_user_stays_on_a_machine_of_ones_own() {
          machines; add `[identity.keys]`, or listen on 127.0.0.1 or unix:PATH"
     );
     assert_eq!(
-        faults(&open.replace("agents", "egress")),
+        faults(&open.replace("agents", "egress").replace("8700", "8701")),
         "tollgate.toml:1:1: without `[identity]` nobody is asked for a credential, but listen.egress is open to other \
          machines; add `[identity.keys]`, or listen on 127.0.0.1"
     );

@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(
             told(&refused, false),
             "HTTP/1.1 403 Forbidden (egress.host_not_allowed)\r\ncontent-type: text/plain; charset=utf-8\r\n\
-             content-length: 187\r\ncache-control: no-store\r\nconnection: close\r\n\r\n\
+             content-length: 162\r\ncache-control: no-store\r\nconnection: close\r\n\r\n\
              egress.host_not_allowed: `https://a.test` is not allowed; ask the operator whether egress.toml should allow \
              this host and port\ndecided by egress.toml:3: [[deny]]\n"
         );

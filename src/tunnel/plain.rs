@@ -26,6 +26,9 @@ use crate::{
     policy::ProxyPermit,
 };
 
+/// How long it may take until the target has accepted a connection: to resolve its name, and to connect.
+const OPENING: Duration = Duration::from_secs(15);
+
 /// The connection that a request came on.
 pub struct Source<'a, S> {
     /// The stream.
@@ -127,7 +130,8 @@ where
         whole: body.is_ended(),
         first,
     };
-    let deadline = Deadline::after(bounds.until.saturating_duration_since(Instant::now()));
+    let left = bounds.until.saturating_duration_since(Instant::now());
+    let deadline = Deadline::after(left.min(OPENING));
     match egress.forward(permit, request, deadline).await {
         Ok(exchange) => {
             begun(exchange.destination(), exchange.address());

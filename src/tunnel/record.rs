@@ -47,14 +47,11 @@ impl Entry {
         let now = shared.clock.now();
         let request_id = id::ordered(now);
         let mut record = Record::new(now, Kind::Egress, Phase::Decision);
-        record.method = Some(match head.method {
-            Method::CONNECT => Cow::Borrowed("CONNECT"),
-            ref method => Cow::Owned(method.to_string()),
-        });
+        record.method = Some(written(&head.method));
         record.request_id = Some(request_id);
         record.generation = Some(generation);
         record.target = Some(RecordTarget {
-            host: head.target.host().to_string().into(),
+            host: head.target.host().to_text(),
             port: head.target.port(),
             addresses: Vec::new(),
             pinned: None,
@@ -212,6 +209,13 @@ impl Drop for Entry {
             self.close(OutcomeKind::Failed, Some(Code::ClientGone));
         }
     }
+}
+
+/// A method as records name it; the usual ones cost nothing.
+fn written(method: &Method) -> Cow<'static, str> {
+    const USUAL: [&str; 4] = ["GET", "CONNECT", "POST", "HEAD"];
+    let usual = USUAL.into_iter().find(|usual| method == *usual);
+    usual.map_or_else(|| method.to_string().into(), Cow::Borrowed)
 }
 
 /// How a request ended that was let through and then not served.

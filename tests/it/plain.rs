@@ -1,6 +1,7 @@
 //! Plain requests through the forward proxy, byte for byte on both sides.
 
 mod framing;
+mod heads;
 mod waiting;
 
 use std::{sync::Arc, time::Duration};

@@ -66,6 +66,11 @@ impl Client {
         self.0.write_all(bytes.as_ref()).await.unwrap();
     }
 
+    /// The same for a peer that may have closed.
+    pub(crate) async fn offer(&mut self, bytes: impl AsRef<[u8]>) {
+        drop(self.0.write_all(bytes.as_ref()).await);
+    }
+
     /// A head, up to its empty line.
     pub(crate) async fn head(&mut self) -> String {
         let mut head = String::new();

@@ -66,8 +66,10 @@ pub(super) fn write(out: &mut BytesMut, head: &egress::Head, shape: &Shape) {
 
 /// Whether a field is not for the client.
 fn ends_here(headers: &Fields, name: &[u8]) -> bool {
-    let is_listed = |listed: &&[u8]| listed.eq_ignore_ascii_case(name);
-    HOP_BY_HOP.iter().any(|listed| is_listed(listed)) || is_own(name) || is_named(headers, name)
+    let mut listed = HOP_BY_HOP.iter();
+    listed.any(|listed| listed.eq_ignore_ascii_case(name))
+        || is_own(name)
+        || is_named(headers, name)
 }
 
 /// Whether `Connection` names the field.

@@ -159,3 +159,33 @@ async fn a_drain_ends_quiet_tunnels_with_a_record() {
     assert_eq!(end["tunnel"]["closed_by"], "drain");
     assert_eq!(end["outcome"], "allowed");
 }
+
+#[tokio::test]
+async fn the_listener_speaks_tls_where_it_has_a_certificate() {
+    let (listener, address) = target().await;
+    let authority = Authority::new();
+    let (certificate, key) = authority.leaf_and_key(&["localhost"]);
+    let policy = policy("127.0.0.1", address.port(), OPAQUE)
+        .file("tls.crt", certificate)
+        .file("tls.key", key);
+    let listen = r#"tls = { cert = "file:tls.crt", key = "file:tls.key" }"#;
+    let gate = Gate::start_with(&policy, 1, listen).over_tls(authority.der());
+    let client = Client::new(&gate).await;
+    let mut client = gate.within_tls(client.0).await.unwrap();
+    let head = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    client.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = [0; 39];
+    patiently(client.read_exact(&mut answer)).await.unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 200 "));
+    let (mut target, _) = patiently(listener.accept()).await.unwrap();
+    let bytes = vec![b'x'; 300_000];
+    let (sent, read) = tokio::join!(target.write_all(&bytes), async {
+        let mut read = vec![0; bytes.len()];
+        patiently(client.read_exact(&mut read)).await.unwrap();
+        read
+    });
+    sent.unwrap();
+    assert!(read == bytes);
+    drop((client, target));
+    gate.stop().await;
+}
