@@ -155,6 +155,28 @@ fn an_app_key_acts_for_the_users_it_names() {
 }
 
 #[test]
+fn a_proxy_url_may_name_the_keys_own_user() {
+    let identify = |key: Key, user: Option<&str>| {
+        let policy = Snapshot {
+            keys: HashMap::from([(Sha256::digest("tg_one").into(), Arc::new(key))]),
+            ..Snapshot::default()
+        };
+        let identity = Identity::keys(Arc::new(Fixed(NOW)));
+        identity.identify_proxied(Some(b"tg_one"), user, &HeaderMap::new(), &policy)
+    };
+    let own = subject(Scopes::CALL).user.clone();
+    for user in [None, Some(&*own)] {
+        let caller = identify(app_key(), user).unwrap();
+        assert_eq!(&*caller.user, &*own);
+        assert_eq!(caller.acting, None);
+        assert_eq!(caller.groups, subject(Scopes::CALL).groups);
+    }
+    let caller = identify(app_key(), Some("bob")).unwrap();
+    assert_eq!(caller.acting.as_deref(), Some("key:a95e5472b4168973"));
+    assert_eq!(code(identify(key(), Some("bob"))), Code::ActingRefused);
+}
+
+#[test]
 fn conversation_and_turn_are_short_visible_and_single() {
     let with = |more: &[(&'static str, &str)]| {
         identify(

@@ -74,8 +74,8 @@ codes! {
     TargetTooLong "tunnel.target_too_long" Caller 414 Http, "ask for a shorter URL";
     HostMismatch "tunnel.host_mismatch" Caller 421 Http, "send the host and port of the target as `Host`, once";
     MethodRefused "tunnel.method_refused" Caller 405 Http, "use another method";
-    ProxyCredentialMissing "tunnel.credential_missing" Caller 407 Http, "put the agent key into the proxy URL, http://:KEY@HOST:PORT, or send it as `Proxy-Authorization: Bearer KEY`";
-    ProxyCredentialInvalid "tunnel.credential_invalid" Caller 407 Http, "put the agent key behind the colon of the proxy URL, http://:KEY@HOST:PORT; before the colon stands the user it acts for, or nothing";
+    ProxyCredentialMissing "tunnel.credential_missing" Caller 407 Http, "put the agent key and its user into the proxy URL, http://USER:KEY@HOST:PORT, or send it as `Proxy-Authorization: Bearer KEY`";
+    ProxyCredentialInvalid "tunnel.credential_invalid" Caller 407 Http, "put the agent key behind the colon of the proxy URL, http://USER:KEY@HOST:PORT; before the colon stands its own user, the user it acts for, or nothing";
     PrivateConversation "tunnel.private" Caller 403 Http, "send what belongs to a private conversation nowhere; the proxy serves the others";
     TunnelLimit "tunnel.limit" Caller 429 Http, "close tunnels that are no longer used, or ask the operator to raise tunnels.per_caller";
     TunnelRate "tunnel.rate" Caller 429 Http, "open tunnels more slowly and reuse them, or ask the operator to raise tunnels.per_second";

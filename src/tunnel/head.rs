@@ -5,7 +5,7 @@ mod error;
 mod fields;
 mod lines;
 
-use std::{fmt, mem::MaybeUninit};
+use std::{borrow::Cow, fmt, mem::MaybeUninit};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -185,7 +185,12 @@ fn destination(method: &Method, text: &str) -> Result<(Target, Option<String>), 
     if text.starts_with('/') || text == "*" {
         return Err(HeadError::OriginForm);
     }
-    let (target, path) = Target::from_wire_with_path(text)?;
+    // Some WebSocket clients write the scheme that they were given (RFC 6455, section 3) where a proxy expects http.
+    let text = match text.strip_prefix("ws://") {
+        Some(rest) => Cow::Owned(format!("http://{rest}")),
+        None => Cow::Borrowed(text),
+    };
+    let (target, path) = Target::from_wire_with_path(&text)?;
     if target.scheme() == Scheme::Https {
         return Err(HeadError::Https(target.host().clone()));
     }

@@ -15,12 +15,12 @@ PROGRAM = TARGET / "release" / "tollgate"
 
 
 class Started(typing.NamedTuple):
-    """A Tollgate that was started: when, its ports on 127.0.0.1, its process and its log."""
+    """A Tollgate that was started: when, its ports on 127.0.0.1 (0 is none), its process and its log."""
 
     begun: float
     agents: int
-    ops: int
     egress: int
+    ops: int
     process: subprocess.Popen
     log: pathlib.Path
 
@@ -37,8 +37,7 @@ def tollgate(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", setti
     `relay` names what the servers may ask of their clients, as a server's file does under `[relay]`; `effects` are
     tools that do not only read; `bounds` are lines of the servers' `[limits]` and `settings` more tables of
     tollgate.toml; `alone` names the servers beside whose tools Tollgate's own do not stand; `proxy` are rules of
-    egress.toml, for which the forward proxy listens. Gives `url(name)`, where
-    clients find the server, and the process.
+    egress.toml, for which the forward proxy listens. Gives `url(name)`, where clients find the server, and the process.
     """
     with starting(servers, keys, prefix, relay, effects, bounds, settings, alone, proxy) as started:
         wait_until_ready(started)
@@ -50,28 +49,44 @@ def starting(servers, keys=(), prefix=(), relay=(), effects=(), bounds="", setti
     """As `tollgate`, without waiting until it is ready; gives what was Started."""
     with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
         home = pathlib.Path(folder)
-        agents, ops, egress = free_port(), free_port(), free_port()
-        listen = {"agents": agents, "egress": egress if proxy else None, "web": None, "ops": ops}
-        tables = server_tables(relay, effects, bounds)
-        policy = write_policy(home, servers, keys, alone, tables, listen_table(listen) + settings, proxy)
-        log = home / "tollgate.log"
-        command = [*prefix, PROGRAM, "serve", "--policy", policy]
-        environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
-        begun = time.monotonic()
-        with running(command, log, env=environment) as process:
-            yield Started(begun, agents, ops, egress, process, log)
+        ports = free_port(), free_port() if proxy else 0, free_port()
+        policy = write_settings(home, keys, settings, ports)
+        write_servers(policy, servers, alone, server_tables(relay, effects, bounds), proxy)
+        with serving(home, policy, ports, prefix) as started:
+            yield started
+
+
+@contextlib.contextmanager
+def forward_proxy(egress, keys, settings="", address="127.0.0.1"):
+    """Runs `tollgate serve` as a forward proxy alone, at this address; gives what was Started, once it is ready.
+
+    `egress` is the text of egress.toml, `settings` more tables of tollgate.toml; an agent for each of `keys`.
+    """
+    with tempfile.TemporaryDirectory(prefix="tollgate-test-") as folder:
+        home = pathlib.Path(folder)
+        ports = 0, free_port(), free_port()
+        policy = write_settings(home, keys, settings, ports, address)
+        write(policy / "egress.toml", egress)
+        with serving(home, policy, ports) as started:
+            wait_until_ready(started)
+            yield started
+
+
+@contextlib.contextmanager
+def serving(home, policy, ports, prefix=()):
+    """Runs `tollgate serve` with a policy folder; `ports` are those of its listeners agents, egress, ops."""
+    log = home / "tollgate.log"
+    command = [*prefix, PROGRAM, "serve", "--policy", policy]
+    environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    begun = time.monotonic()
+    with running(command, log, env=environment) as process:
+        yield Started(begun, *ports, process, log)
 
 
 def wait_until_ready(started):
     """Returns when what was started answers that it is."""
     ready = f"http://127.0.0.1:{started.ops}/readyz"
     wait_until(lambda: answers_200(ready), started.process, started.log)
-
-
-def listen_table(ports):
-    """The listeners, by their ports; None for off."""
-    lines = [f'{name} = "127.0.0.1:{port}"\n' if port else f'{name} = ""\n' for name, port in ports.items()]
-    return "[listen]\n" + "".join(lines) + "\n"
 
 
 def server_tables(relay, effects, bounds):
@@ -82,23 +97,38 @@ def server_tables(relay, effects, bounds):
     return (f"\n[relay]\n{relayed}" if relay else "") + limits + tools
 
 
-def write_policy(home, servers, keys, alone, tables, settings, proxy):
-    """Writes a policy folder that lets everyone call every tool of `servers`, and do what the rules `proxy` allow."""
+def write_settings(home, keys, settings, ports, address="127.0.0.1"):
+    """Writes a policy folder with tollgate.toml and keys.toml alone; gives it."""
     policy, state = home / "policy", home / "state"
     for folder in (policy, policy / "servers", state):
         folder.mkdir(mode=0o700)
     identity = "[identity.keys]" if keys else '[identity.local]\nuser = "tester"'
+    places = zip([address, address, "127.0.0.1"], ports, strict=True)
+    agents, egress, ops = (f"{place}:{port}" if port else "" for place, port in places)
+    # What stands elsewhere is, in tests, on a network of their own.
+    behind_tls = "true" if address != "127.0.0.1" else "false"
     write(
         policy / "tollgate.toml",
         f"""state_dir = "{state}"
 
-{identity}
+[listen]
+agents = "{agents}"
+egress = "{egress}"
+web = ""
+ops = "{ops}"
+behind_tls = {behind_tls}
 
+{identity}
 {settings}
 """,
     )
     if keys:
         write(policy / "keys.toml", "\n".join(key_entry(*item) for item in enumerate(keys)))
+    return policy
+
+
+def write_servers(policy, servers, alone, tables, proxy):
+    """Lets everyone call every tool of `servers`, and do what the rules `proxy` allow."""
     for name, port in servers.items():
         server = f'kind = "mcp"\nurl = "http://127.0.0.1:{port}/mcp"\naccess = "everyone"\nread_only = ["*"]\n'
         server += "builtin = false\n" if name in alone else ""
@@ -108,7 +138,6 @@ def write_policy(home, servers, keys, alone, tables, settings, proxy):
         for name, port in servers.items()
     ]
     write(policy / "egress.toml", "\n".join([proxy, *grants]))
-    return policy
 
 
 def key_entry(number, key):

@@ -19,6 +19,7 @@ mod pin;
 mod plain;
 mod policy;
 mod proxy;
+mod proxy_dns;
 mod store;
 mod tunnel;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
