@@ -89,7 +89,7 @@ impl Upstream {
         let id = self.next_id();
         let request = Request {
             permit,
-            wire: Wire::Modern(own::headers(Method::Discover)),
+            wire: Wire::Modern(own::fields(Method::Discover)),
             body: own::discover_body(id, "{}"),
             id,
             effect: &Effect::Read,
