@@ -138,6 +138,7 @@ impl<D: Door> Agents<D> {
         };
         let bounds = body::Bounds {
             bytes: terms.request_bytes,
+            since: visit.started,
             within: terms.body,
             together: &self.shared.bodies,
         };
