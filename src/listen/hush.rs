@@ -67,12 +67,23 @@ fn poll<B: Body<Data = Bytes> + Unpin>(
     body: &mut B,
     context: &mut Context<'_>,
 ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-    let around = WAKING.replace(Waking::Held);
+    let holding = Holding(WAKING.replace(Waking::Held));
     let polled = Pin::new(&mut *body).poll_frame(context);
-    if WAKING.replace(around) == Waking::Wanted && !body.is_end_stream() {
+    let wanted = WAKING.get() == Waking::Wanted;
+    drop(holding);
+    if wanted && !body.is_end_stream() {
         context.waker().wake_by_ref();
     }
     polled
+}
+
+/// Wake-ups are held back until this is dropped, be it by a panic; then it is as it was before.
+struct Holding(Waking);
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        WAKING.set(self.0);
+    }
 }
 
 #[cfg(test)]
