@@ -32,7 +32,7 @@ pub use locate::locate;
 pub use resolve::{
     Answer, Dns, DnsSettings, DnsSetupError, Family, LeftOut, Patience, Resolve, ResolveError, Zone,
 };
-pub use send::{Destination, Effect, Inbound, Outbound};
+pub use send::{Destination, Effect, FieldLines, Inbound, Outbound};
 pub use tls::{Tls, TlsError};
 
 use crate::{memory::Memory, telemetry::Metrics};

@@ -10,6 +10,7 @@ mod body;
 mod connection;
 mod error;
 mod gate;
+mod hush;
 mod limits;
 mod ops;
 mod origin;

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use ahash::RandomState;
 use http::HeaderName;
 use tokio::time::Instant;
 
@@ -103,7 +104,7 @@ pub(super) struct Pool(Arc<Mutex<Parked>>);
 
 #[derive(Default)]
 struct Parked {
-    by_key: HashMap<Key, Vec<Idle>>,
+    by_key: HashMap<Key, Vec<Idle>, RandomState>,
     total: usize,
     oldest: u64,
     swept: Option<Instant>,

@@ -1,14 +1,16 @@
 //! One request, from its permit to the head of its answer.
 
 mod call;
+mod lines;
 mod request;
 
 use std::{net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
-use http::{Request, StatusCode};
+use http::{Method, StatusCode};
 
 use self::call::Call;
+pub use self::lines::FieldLines;
 use super::{Body, Egress, Failed, Fields};
 use crate::{
     address::Judged,
@@ -21,8 +23,12 @@ use crate::{
 pub struct Outbound<'a> {
     /// Who may, where, within which limits.
     pub permit: &'a Permit,
-    /// Method, headers and body; the URI comes from the permit's server, as do `Host` and the framing.
-    pub request: Request<Bytes>,
+    /// Its method.
+    pub method: Method,
+    /// Its header fields; path and `Host` come from the permit's server, and the framing from the body.
+    pub fields: FieldLines,
+    /// Its body.
+    pub body: Bytes,
     /// What it does there.
     pub effect: &'a Effect,
     /// The end of the call.
@@ -76,7 +82,9 @@ impl Egress {
     pub async fn send(&self, out: Outbound<'_>) -> Result<Inbound, Failed> {
         let Outbound {
             permit,
-            request,
+            method,
+            fields,
+            body,
             effect: _kept,
             deadline,
         } = out;
@@ -87,7 +95,7 @@ impl Egress {
             not_sent: true,
             destination: None,
         };
-        let wire = request::wire(server, request);
+        let wire = request::wire(server, method, &fields, body);
         let (rules, leg, target) = (permit.addresses(), permit.leg(), server.endpoint.target());
         let judged = self.locate(rules, &leg, target, &host, deadline).await;
         let judged = judged.map_err(unsent)?;

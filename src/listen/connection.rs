@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Limits,
     gate::Gate,
+    hush::Hush,
     watch::{self, Pulse, Wait, Watchdog, Watched},
 };
 use crate::refusal::Code;
@@ -114,13 +115,15 @@ where
     let mut connection = pin!(http().serve_connection(io, service));
     let mut watchdog = Watchdog::new(limits);
     let mut draining = pin!(drain.cancelled());
-    let mut closing = false;
+    let (mut closing, drained) = (false, Gate::new());
+    let mut hush = Hush::default();
     let end = poll_fn(|cx| {
-        if !closing && draining.as_mut().poll(cx).is_ready() {
+        if !closing && drained.poll(cx, |cx| draining.as_mut().poll(cx)).is_ready() {
             closing = true;
             connection.as_mut().graceful_shutdown();
         }
-        if let Poll::Ready(end) = connection.as_mut().poll(cx) {
+        let mut hushed = Context::from_waker(hush.waker(cx.waker()));
+        if let Poll::Ready(end) = connection.as_mut().poll(&mut hushed) {
             return Poll::Ready(match (end, pulse.wait()) {
                 // hyper takes what ends before a head for the end.
                 (_, wait) if pulse.is_garbled() && wait != Wait::Busy => {
