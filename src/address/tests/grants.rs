@@ -2,7 +2,7 @@
 
 use super::{grant, ip, leg, net, sockets, target, with};
 use crate::{
-    address::{Leg, Port, Rules},
+    address::{Host, Leg, Port, Rules},
     refusal::Code,
 };
 
