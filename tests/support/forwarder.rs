@@ -2,7 +2,7 @@
 //! the bytes a test wants.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
@@ -15,7 +15,7 @@ use tokio::{
     time::Instant,
 };
 use tollgate::{
-    address::{Grant, Host, Leg, Port, Rules, Target},
+    address::{Rules, Target},
     egress::Egress,
     policy::{
         AllowRule, HostPattern, Parent, Proxy, ProxyPermit, Snapshot, TunnelTls, Who, decide_egress,
@@ -46,20 +46,6 @@ impl Default for Passes {
 }
 
 impl Passes {
-    /// Opens one loopback address for the proxy.
-    pub(crate) fn granting(mut self, address: &str) -> Self {
-        let address: IpAddr = address.parse().unwrap();
-        self.rules.grants.push(Grant {
-            host: Host::Ip(address),
-            port: Port::Any,
-            addresses: Vec::new(),
-            address: None,
-            legs: vec![Leg::Proxy],
-            origin: "egress.toml:1: [[private]]".into(),
-        });
-        self
-    }
-
     /// Goes through a parent proxy.
     pub(crate) fn through(mut self, url: &str, resolves: bool) -> Self {
         let target = Target::from_operator(url).unwrap();

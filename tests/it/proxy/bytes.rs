@@ -47,7 +47,7 @@ async fn what_is_let_through_reaches_the_target_without_what_is_the_proxys() {
         connection.closed().await;
     })
     .await;
-    let port = upstream.address.port();
+    let (cases, port) = (cases(), upstream.address.port());
     let gate = Gate::start(&policy(port));
     let head = |line: &str, rest: &str| {
         format!("{line} HTTP/1.1\r\nhost: {HOST}:{port}\r\nvia: 1.1 tollgate\r\n{rest}")

@@ -10,7 +10,7 @@ use syn::{
     visit::{self, Visit},
 };
 
-use super::{super::paths::Source, names::Names};
+use super::{super::paths::Source, names::Names, way::way};
 
 /// A way, and where it stands.
 #[derive(Debug)]
