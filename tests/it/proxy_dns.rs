@@ -6,6 +6,7 @@ use hickory_proto::{op::ResponseCode, rr::RecordType};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
+    task::JoinSet,
     time::sleep,
 };
 
@@ -281,9 +282,10 @@ async fn a_kept_connection_ends_with_the_answer_that_led_to_it() {
         _ => Reply::nothing(),
     })
     .await;
-    let (first, accepted) = tokio::join!(scene.get(), async {
+    let mut kept = JoinSet::new();
+    let (first, ()) = tokio::join!(scene.get(), async {
         let (stream, _) = patiently(scene.granted.accept()).await.unwrap();
-        tokio::spawn(serve(stream))
+        kept.spawn(serve(stream));
     });
     assert_eq!(first, "200 OK");
     // While the answer holds, the connection is used again: nobody accepts another.
@@ -296,7 +298,7 @@ async fn a_kept_connection_ends_with_the_answer_that_led_to_it() {
     };
     assert_eq!(last, BLOCKED);
     scene.end().await;
-    accepted.await.unwrap();
+    kept.join_all().await;
 }
 
 #[tokio::test]

@@ -47,7 +47,7 @@ pub(crate) enum Reply {
     /// Nothing, ever.
     Silence,
     /// Something else, after a while.
-    Late(Duration, Box<Reply>),
+    Late(Duration, Box<Self>),
 }
 
 impl Reply {
