@@ -94,10 +94,8 @@ def failure(target, status, log):
     found = re.search(r"Test unit written to (\S+)", log)
     if not found:
         return f"-- {target} ended with status {status}\n{said}"
-    path = pathlib.Path(found[1])
-    path = path.relative_to(ROOT) if path.is_absolute() else path
-    again = shlex.join(["cargo", "fuzz", "run", *OPTIONS, target, str(path)])
-    return f"-- {target} found something\n{said}\ninput: {path}\nagain: {again}"
+    again = shlex.join(["cargo", "fuzz", "run", *OPTIONS, target, found[1]])
+    return f"-- {target} found something\n{said}\ninput: {found[1]}\nagain: {again}"
 
 
 def show(rows):
