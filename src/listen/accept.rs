@@ -106,14 +106,20 @@ fn admit<S: Stream, H: Serve>(
         return;
     };
     let (lobby, handler) = (lobby.clone(), handler.clone());
+    let Some(tls) = lobby.tls.clone() else {
+        // A task of its own: beside TLS it would keep room for the state of a handshake.
+        tasks.spawn(async move {
+            let _open = Open::new(&lobby.metrics.listen_connections);
+            let _seat = seat;
+            handler
+                .serve(stream, peer, lobby.limits, &lobby.drain)
+                .await;
+        });
+        return;
+    };
     tasks.spawn(async move {
         let _open = Open::new(&lobby.metrics.listen_connections);
         let _seat = seat;
-        let Some(tls) = &lobby.tls else {
-            return handler
-                .serve(stream, peer, lobby.limits, &lobby.drain)
-                .await;
-        };
         let handshake = tokio::select! {
             () = lobby.drain.cancelled() => return,
             handshake = timeout(lobby.limits.head, tls.accept(stream)) => handshake,

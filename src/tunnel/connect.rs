@@ -33,28 +33,39 @@ const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection Established\r\n\r\n";
 /// The TLS alert `unrecognized_name` (RFC 8446, section 6.2), which clients show; a connection that just ends tells nothing.
 const UNRECOGNIZED_NAME: &[u8] = &[21, 3, 3, 0, 2, 2, 112];
 
-/// Serves a CONNECT, and with it the rest of the connection.
-pub(super) async fn serve<S>(proxy: &Proxy, mut client: Client<S>, head: Head)
+/// Serves a CONNECT until its tunnel stands; `None` where it does not, and the connection has ended.
+pub(super) async fn establish<S>(
+    proxy: &Proxy,
+    mut client: Client<S>,
+    head: Head,
+) -> Option<(Client<S>, Opened)>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
     let asked = Asked::of(&head);
     let mut visit = match Visit::enter(&proxy.shared, &head) {
         Ok(visit) => visit,
-        Err(refused) => return client.refuse(&refused, &asked).await,
+        Err(refused) => {
+            client.refuse(&refused, &asked).await;
+            return None;
+        }
     };
     drop(head);
     let opened = match open(proxy, &mut client, &mut visit).await {
         Ok(opened) => opened,
         Err(refused) => {
             visit.entry.refuse(&refused);
-            return client.refuse(&refused, &asked).await;
+            client.refuse(&refused, &asked).await;
+            return None;
         }
     };
-    let opened = Opened::new(visit, opened, BytesMut::new(), client.timeouts);
+    let mut opened = Opened::new(visit, opened, BytesMut::new(), client.timeouts);
     match begin(&mut client, &opened.tunnel).await {
-        Ok(()) => opened.carry(client).await,
-        Err(end) => opened.end(&end),
+        Ok(()) => Some((client, opened)),
+        Err(end) => {
+            opened.entry.ended(&end);
+            None
+        }
     }
 }
 
@@ -102,10 +113,6 @@ impl Opened {
     {
         let end = relay(client, self.target, self.early, &self.tunnel, &self.bounds).await;
         self.entry.ended(&end);
-    }
-
-    fn end(mut self, end: &End) {
-        self.entry.ended(end);
     }
 }
 

@@ -54,6 +54,7 @@ impl Proxy {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
+        // What follows a head is boxed: an idle connection, or an open tunnel, keeps no room for it.
         let mut client = Client::new(stream, timeouts);
         loop {
             let head = match client.head(drain).await {
@@ -67,13 +68,17 @@ impl Proxy {
                 }
             };
             if head.method == Method::CONNECT {
-                return connect::serve(self, client, head).await;
+                let established = Box::pin(connect::establish(self, client, head)).await;
+                if let Some((client, opened)) = established {
+                    Box::pin(opened.carry(client)).await;
+                }
+                return;
             }
-            match request::serve(self, &mut client, head).await {
+            match Box::pin(request::serve(self, &mut client, head)).await {
                 Then::Next => {}
                 Then::Close => return client.linger().await,
                 Then::Cut => return,
-                Then::Tunnel(tunnel) => return tunnel.carry(client).await,
+                Then::Tunnel(tunnel) => return Box::pin(tunnel.carry(client)).await,
             }
         }
     }
