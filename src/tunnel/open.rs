@@ -1,5 +1,6 @@
 //! The tunnels that are open: who has them, how many, and the way to end one.
 
+mod pace;
 mod seat;
 
 use std::{
@@ -17,17 +18,17 @@ use futures_util::task::AtomicWaker;
 use http::Method;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
 use uuid::Uuid;
 
-use self::seat::Usage;
-pub(super) use self::seat::{Party, Seat};
+use self::pace::Pace;
+pub(super) use self::seat::Seat;
 use super::relay::End;
 use crate::{
     address::{JudgedAddr, Target},
     egress::Destination,
     identity::Caller,
     policy::{ProxyPermit, TunnelTls},
+    subject::{Owner, Subject},
 };
 
 /// A tunnel that is open, as `tollgate tunnels` shows it.
@@ -53,6 +54,22 @@ pub struct OpenTunnel {
     pub bytes_out: u64,
     /// The rule that let it pass.
     pub rule: String,
+}
+
+/// Who is bounded: an agent with one user.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Party {
+    owner: Owner,
+    agent: Arc<str>,
+}
+
+impl Party {
+    pub(super) fn of(subject: &Subject) -> Self {
+        Self {
+            owner: subject.owner(),
+            agent: subject.agent.clone(),
+        }
+    }
 }
 
 /// Everything about a tunnel that is looked at from elsewhere than its own task.
@@ -194,7 +211,9 @@ pub(super) struct Open(Mutex<Table>);
 #[derive(Default)]
 struct Table {
     tunnels: HashMap<Uuid, Arc<Tunnel>>,
-    callers: HashMap<Party, Usage>,
+    /// How many each caller has.
+    callers: HashMap<Party, usize>,
+    pace: Pace,
     /// Seats that are taken: tunnels, and those that are being opened.
     seats: usize,
     draining: bool,
@@ -208,10 +227,9 @@ impl Open {
         due.cloned().collect()
     }
 
-    /// Forgets callers who have no tunnel, and had none lately.
+    /// Forgets how fast callers were that have opened none lately.
     pub(super) fn forget_callers(&self) {
-        let now = Instant::now();
-        self.lock().callers.retain(|_, usage| usage.matters(now));
+        self.lock().pace.forget();
     }
 
     pub(super) fn drain(&self) {

@@ -1,6 +1,6 @@
 //! `[tunnels]` of `egress.toml`: what open tunnels may take.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use crate::table::Table;
 
@@ -12,9 +12,9 @@ pub struct TunnelLimits {
     /// Open at once for all callers.
     pub all_callers: usize,
     /// New ones that a caller may have each second, in the long run.
-    pub per_second: u32,
+    pub per_second: NonZeroU32,
     /// New ones that a caller may have at once.
-    pub burst: u32,
+    pub burst: NonZeroU32,
     /// Without a byte in either direction.
     pub idle: Duration,
     /// From the request to the end.
@@ -25,12 +25,14 @@ pub struct TunnelLimits {
 
 impl Default for TunnelLimits {
     fn default() -> Self {
+        const PER_SECOND: NonZeroU32 = NonZeroU32::new(100).expect("it is not 0");
+        const BURST: NonZeroU32 = NonZeroU32::new(200).expect("it is not 0");
         Self {
             per_caller: 512,
             // What the machine's descriptors allow is fewer.
             all_callers: usize::MAX,
-            per_second: 100,
-            burst: 200,
+            per_second: PER_SECOND,
+            burst: BURST,
             idle: Duration::from_secs(10 * 60),
             lifetime: Duration::from_secs(24 * 60 * 60),
             bytes: u64::MAX,
@@ -52,7 +54,7 @@ pub(super) fn read(root: &Table<'_>) -> TunnelLimits {
     };
     let rate = |key| {
         let found = table.integer(key, COUNT);
-        found.and_then(|found| u32::try_from(found).ok())
+        found.and_then(|found| NonZeroU32::new(u32::try_from(found).ok()?))
     };
     let time = |key, days: u64| {
         let longest = Duration::from_secs(days * 24 * 60 * 60);

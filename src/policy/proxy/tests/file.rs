@@ -1,5 +1,7 @@
 //! What may stand in the file, and what may not.
 
+use std::num::NonZeroU32;
+
 use super::*;
 use crate::{
     address::{Leg, Scheme, Target},
@@ -340,8 +342,8 @@ fn the_bounds_of_tunnels_are_read() {
         TunnelLimits {
             per_caller: 2,
             all_callers: 3,
-            per_second: 4,
-            burst: 5,
+            per_second: NonZeroU32::new(4).unwrap(),
+            burst: NonZeroU32::new(5).unwrap(),
             idle: Duration::from_secs(6),
             lifetime: Duration::from_secs(7 * 60 * 60),
             bytes: 8,
