@@ -71,7 +71,10 @@ impl<'a> Scanner<'a> {
             at: 0,
             rules,
             open: Vec::with_capacity(8),
-            keys: Keys::default(),
+            keys: match rules {
+                Rules::Strict => Keys::with_room(),
+                Rules::Loose => Keys::default(),
+            },
             last_key: 0,
         })
     }
@@ -127,7 +130,11 @@ impl<'a> Scanner<'a> {
         let floor = self.open.len();
         let first = self.peek();
         let start = self.at;
-        if let Some(end) = self.skip(first) {
+        if !matches!(first, Some(b'{' | b'[')) {
+            self.scalar(first)?;
+            return Ok(self.part(start..self.at));
+        }
+        if let Some(end) = self.skip() {
             self.at = end;
             return Ok(self.part(start..end));
         }
@@ -145,9 +152,10 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The end of a container that no rule has to be held against; `None` for what is to be read step by step.
-    fn skip(&self, first: Option<u8>) -> Option<usize> {
-        if self.rules == Rules::Strict || !matches!(first, Some(b'{' | b'[')) {
+    /// The end of the container that comes next, if no rule has to be held against it; `None` for what is to be read step
+    /// by step.
+    fn skip(&self) -> Option<usize> {
+        if self.rules == Rules::Strict {
             return None;
         }
         let depth = self.rules.depth() - self.open.len();

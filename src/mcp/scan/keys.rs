@@ -24,24 +24,35 @@ fn fold(c: char) -> char {
 }
 
 #[derive(Debug)]
-struct Object<'a> {
+struct Object {
     first: usize,
-    hashed: Option<HashSet<Cow<'a, str>>>,
+    is_wide: bool,
 }
 
 /// The keys seen so far, innermost object last.
 #[derive(Debug, Default)]
 pub(super) struct Keys<'a> {
     seen: Vec<Cow<'a, str>>,
-    objects: Vec<Object<'a>>,
+    objects: Vec<Object>,
+    /// The keys of those objects that are wide.
+    hashed: Vec<HashSet<Cow<'a, str>>>,
 }
 
 impl<'a> Keys<'a> {
+    /// None yet, with room for those of most messages.
+    pub(super) fn with_room() -> Self {
+        Self {
+            seen: Vec::with_capacity(NARROW),
+            objects: Vec::with_capacity(8),
+            hashed: Vec::new(),
+        }
+    }
+
     /// An object begins.
     pub(super) fn open(&mut self) {
         self.objects.push(Object {
             first: self.seen.len(),
-            hashed: None,
+            is_wide: false,
         });
     }
 
@@ -49,6 +60,9 @@ impl<'a> Keys<'a> {
     pub(super) fn close(&mut self) {
         if let Some(object) = self.objects.pop() {
             self.seen.truncate(object.first);
+            if object.is_wide {
+                self.hashed.pop();
+            }
         }
     }
 
@@ -57,8 +71,8 @@ impl<'a> Keys<'a> {
         let Some(object) = self.objects.last_mut() else {
             return true;
         };
-        if let Some(hashed) = &mut object.hashed {
-            return hashed.insert(key);
+        if object.is_wide {
+            return self.hashed.last_mut().is_none_or(|keys| keys.insert(key));
         }
         let own = &self.seen[object.first..];
         if own.contains(&key) {
@@ -69,7 +83,8 @@ impl<'a> Keys<'a> {
         } else {
             let mut hashed: HashSet<_> = self.seen.drain(object.first..).collect();
             hashed.insert(key);
-            object.hashed = Some(hashed);
+            self.hashed.push(hashed);
+            object.is_wide = true;
         }
         true
     }

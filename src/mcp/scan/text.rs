@@ -43,7 +43,7 @@ pub(super) fn string_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize,
 
 /// The first byte from `start` on that is a quote, a backslash or a control character, or the end.
 ///
-/// Most strings are short: their first 32 bytes are looked at in words. Only then do vector instructions, which cost more
+/// Most strings are short: their first 64 bytes are looked at in words. Only then do vector instructions, which cost more
 /// to begin with, take over.
 #[inline]
 pub(in crate::mcp) fn plain_end(bytes: &[u8], start: usize) -> usize {
@@ -60,7 +60,7 @@ pub(in crate::mcp) fn plain_end(bytes: &[u8], start: usize) -> usize {
 }
 
 /// Bytes that are looked at in words.
-const SHORT: usize = 32;
+const SHORT: usize = 64;
 
 /// The same in the last bytes, or for a long run. A quote or a backslash ends nearly every one; whether a control
 /// character comes before it is asked of whole blocks, and of single bytes only where one does.
@@ -132,18 +132,14 @@ fn escape(bytes: &[u8], at: usize) -> Option<(u16, usize)> {
 /// Decodes the inside of a string that was scanned; lone surrogates become U+FFFD.
 pub(in crate::mcp) fn unescape(inner: &str) -> Cow<'_, str> {
     let bytes = inner.as_bytes();
-    // As in [`plain_end`]: most are short.
-    let first = match bytes.len() {
-        ..SHORT => bytes.iter().position(|byte| *byte == b'\\'),
-        _ => memchr::memchr(b'\\', bytes),
-    };
-    let Some(first) = first else {
+    let plain = plain_end(bytes, 0);
+    let Some(first) = memchr::memchr(b'\\', &bytes[plain..]) else {
         return Cow::Borrowed(inner);
     };
     let mut out = String::with_capacity(inner.len());
     let mut units = Vec::new();
     let mut at = 0;
-    let mut next = Some(first);
+    let mut next = Some(plain + first);
     while let Some(backslash) = next {
         out.push_str(&inner[at..backslash]);
         at = backslash;
@@ -197,11 +193,11 @@ pub(super) fn number_end(bytes: &[u8], start: usize) -> Result<(usize, bool), us
 }
 
 fn digits(bytes: &[u8], at: usize) -> Result<usize, usize> {
-    let count = bytes[at..]
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
-    if count == 0 { Err(at) } else { Ok(at + count) }
+    let mut end = at;
+    while bytes.get(end).is_some_and(u8::is_ascii_digit) {
+        end += 1;
+    }
+    if end == at { Err(at) } else { Ok(end) }
 }
 
 /// Whether every parser can hold the number: an integer in i64 or u64, anything else finite as f64.
