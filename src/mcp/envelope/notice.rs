@@ -9,9 +9,12 @@ impl<'a> Envelope<'a> {
     /// The method of a server's notification, under [`Rules::Loose`] and without a look into its parameters. `None` for
     /// anything else, be it another message or none: [`Envelope::upstream`] says what.
     pub fn notice(body: &'a [u8]) -> Option<Cow<'a, str>> {
-        let text = std::str::from_utf8(body).ok()?;
-        if let Some(method) = as_usual(text) {
-            return Some(Cow::Borrowed(method));
+        // Nearly all are ASCII, which takes less to find out than that they are UTF-8.
+        if !body.is_ascii() && std::str::from_utf8(body).is_err() {
+            return None;
+        }
+        if let Some(method) = as_usual(body) {
+            return std::str::from_utf8(method).ok().map(Cow::Borrowed);
         }
         let (mut version, mut method, mut params) = (None, None, None);
         members(body, Rules::Loose.depth(), |key, value| {
@@ -31,16 +34,19 @@ impl<'a> Envelope<'a> {
 
 /// The method of a notification with parameters as most libraries write it: no space, and one of two orders. Streams are
 /// full of these, and of them only the parameters need to be read.
-fn as_usual(text: &str) -> Option<&str> {
-    let (rest, end) = match text.strip_prefix(r#"{"jsonrpc":"2.0","method":""#) {
-        Some(rest) => (rest, "}"),
-        None => (text.strip_prefix(r#"{"method":""#)?, r#","jsonrpc":"2.0"}"#),
+fn as_usual(text: &[u8]) -> Option<&[u8]> {
+    let (rest, end): (_, &[u8]) = match text.strip_prefix(br#"{"jsonrpc":"2.0","method":""#) {
+        Some(rest) => (rest, b"}"),
+        None => {
+            let rest = text.strip_prefix(br#"{"method":""#)?;
+            (rest, br#","jsonrpc":"2.0"}"#)
+        }
     };
-    let (method, rest) = rest.split_at_checked(plain_end(rest.as_bytes(), 0))?;
-    let params = rest.strip_prefix(r#"","params":"#)?.as_bytes();
+    let (method, rest) = rest.split_at_checked(plain_end(rest, 0))?;
+    let params = rest.strip_prefix(br#"","params":"#)?;
     let is_object = params.first() == Some(&b'{');
     let after = container(params, Rules::Loose.depth() - 1)?;
-    (is_object && after == end.as_bytes()).then_some(method)
+    (is_object && after == end).then_some(method)
 }
 
 /// Whether a key names no member of messages, to any reader. What an escape may stand for is not worth finding out here.
