@@ -4,6 +4,7 @@
 //! Fails as: nothing; the room that waits names what it waited for.
 
 use std::{
+    future::{Future, poll_fn},
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -36,7 +37,12 @@ impl Deadline {
 
     /// The sooner of this end and `limit` from now: the bound of one phase.
     pub fn phase(self, limit: Duration) -> Instant {
-        self.0.min(Instant::now() + limit)
+        self.phase_from(Instant::now(), limit)
+    }
+
+    /// The same for a phase that begins at `begin`.
+    pub fn phase_from(self, begin: Instant, limit: Duration) -> Instant {
+        self.0.min(begin + limit)
     }
 
     /// Whether the end has come.
@@ -78,9 +84,21 @@ impl Alarm {
     }
 }
 
+/// What `future` gives, or `None` where `end` comes first. Of what is ready at once, as nearly everything is, it makes no
+/// timer. It is taken pinned: by value it would be held twice.
+pub async fn until<F: Future>(end: Instant, mut future: Pin<&mut F>) -> Option<F::Output> {
+    let mut alarm = Alarm::default();
+    alarm.set(Some(end));
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => alarm.poll(context).map(|()| None),
+    })
+    .await
+}
+
 #[cfg(test)]
 mod tests {
-    use std::future::poll_fn;
+    use std::{future::pending, pin::pin};
 
     use super::*;
 
@@ -112,6 +130,20 @@ mod tests {
             let rang = tokio::time::timeout_at(patience, poll_fn(|context| alarm.poll(context)));
             assert_eq!(rang.await.is_ok(), end == 3);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_does_not_come_until_its_end_is_given_up() {
+        let begin = Instant::now();
+        let end = begin + Duration::from_secs(7);
+        assert_eq!(until(end, pin!(async { 5 })).await, Some(5));
+        assert_eq!(until(end, pin!(pending::<()>())).await, None);
+        assert_eq!(begin.elapsed().as_secs(), 7);
+        assert_eq!(
+            until(end, pin!(async { 5 })).await,
+            Some(5),
+            "as late as that"
+        );
     }
 
     #[tokio::test(start_paused = true)]

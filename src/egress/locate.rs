@@ -1,13 +1,11 @@
 //! From a target to the addresses that may be dialled.
 
-use std::{net::IpAddr, sync::Arc};
-
-use tokio::time::timeout_at;
+use std::{net::IpAddr, pin::pin, sync::Arc};
 
 use super::{Egress, Error, Resolve};
 use crate::{
     address::{Host, Judged, Leg, Name, Rules, Target},
-    deadline::Deadline,
+    deadline::{self, Deadline},
 };
 
 /// Judges the name, resolves it, and judges the whole answer.
@@ -37,10 +35,10 @@ impl Egress {
         deadline: Deadline,
     ) -> Result<Judged, Error> {
         let resolver = self.resolver();
-        let judging = locate(rules, leg, target, &*resolver);
-        let judged = timeout_at(deadline.instant(), judging)
+        let judging = pin!(locate(rules, leg, target, &*resolver));
+        let judged = deadline::until(deadline.instant(), judging)
             .await
-            .unwrap_or_else(|_| Err(Error::CallTimeout { host: host.clone() }));
+            .unwrap_or_else(|| Err(Error::CallTimeout { host: host.clone() }));
         self.count_blocked(&judged);
         judged
     }

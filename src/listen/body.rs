@@ -1,16 +1,17 @@
 //! Reading a request body within its bounds.
 
-use std::{error::Error as _, io, time::Duration};
+use std::{error::Error as _, io, pin::pin, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header::EXPECT};
 use http_body::Body;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
 use super::hush;
 use crate::{
+    deadline,
     memory::{Full, Memory, Reservation},
     refusal::{Code, Refusal},
 };
@@ -47,10 +48,12 @@ pub(super) async fn read(
     if body.size_hint().lower() > u64::try_from(bounds.bytes).unwrap_or(u64::MAX) {
         return Err((too_large(bounds.bytes), body));
     }
-    match timeout_at(bounds.since + bounds.within, collect(&mut body, bounds)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(refusal)) => Err((refusal, body)),
-        Err(_) => {
+    let end = bounds.since + bounds.within;
+    let read = deadline::until(end, pin!(collect(&mut body, bounds))).await;
+    match read {
+        Some(Ok(bytes)) => Ok(bytes),
+        Some(Err(refusal)) => Err((refusal, body)),
+        None => {
             let public = format!(
                 "the body did not arrive within {} s",
                 bounds.within.as_secs()
