@@ -139,7 +139,7 @@ impl Egress {
     ) -> Result<(Key, Box<Live>), Error> {
         for address in &route.addresses {
             let key = Key::of_proxy(permit, *address);
-            while let Some(mut live) = self.0.pool.take(&key) {
+            while let Some(mut live) = self.0.pool.take(&key, Instant::now()) {
                 match live.begin(wire) {
                     Ok(()) => {
                         self.0.metrics.connection(true);

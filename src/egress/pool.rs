@@ -118,10 +118,10 @@ struct Idle {
 impl Pool {
     /// An idle connection, the last parked first. Whether it still stands shows when it is used: one that its peer has
     /// closed, or spoken on unasked, gives the request back.
-    pub(super) fn take(&self, key: &Key) -> Option<Box<Live>> {
+    pub(super) fn take(&self, key: &Key, now: Instant) -> Option<Box<Live>> {
         loop {
             let idle = self.lock().pop(key)?;
-            if Instant::now() < idle.until {
+            if now < idle.until {
                 return Some(idle.live);
             }
         }

@@ -6,7 +6,7 @@ use http::{
     StatusCode,
     header::{CONTENT_ENCODING, CONTENT_LENGTH, LOCATION},
 };
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 
 use super::request::origin;
 use crate::{
@@ -46,8 +46,9 @@ impl Call<'_> {
         addresses: &[JudgedAddr],
         mut wire: Wire,
     ) -> Result<(StatusCode, Fields, Box<Body>), (Error, bool)> {
-        while let Some((key, live)) = self.pooled(addresses) {
-            let sent = match self.exchange(key, live, wire).await {
+        let now = Instant::now();
+        while let Some((key, live)) = self.pooled(addresses, now) {
+            let sent = match self.exchange(key, live, wire, now).await {
                 Ok(head) => Ok(head),
                 Err(Stopped::Failed(error)) => Err((error, false)),
                 // The peer closed it while it was idle.
@@ -63,7 +64,7 @@ impl Call<'_> {
         let opened = Box::pin(self.open(addresses)).await;
         let (key, live) = opened.map_err(|error| (error, true))?;
         self.egress.0.metrics.connection(false);
-        let sent = self.exchange(key, live, wire).await;
+        let sent = self.exchange(key, live, wire, Instant::now()).await;
         sent.map_err(|stopped| match stopped {
             Stopped::Failed(error) => (error, false),
             Stopped::NotSent(back) => {
@@ -74,11 +75,11 @@ impl Call<'_> {
     }
 
     /// An idle connection to one of the judged addresses, in their order.
-    fn pooled(&self, addresses: &[JudgedAddr]) -> Option<(Key, Box<Live>)> {
+    fn pooled(&self, addresses: &[JudgedAddr], now: Instant) -> Option<(Key, Box<Live>)> {
         let mut key = Key::new(self.permit, *addresses.first()?);
         for address in addresses {
             key.at(*address);
-            if let Some(live) = self.egress.0.pool.take(&key) {
+            if let Some(live) = self.egress.0.pool.take(&key, now) {
                 return Some((key, live));
             }
         }
@@ -113,16 +114,17 @@ impl Call<'_> {
             .unwrap_or_else(|_| Err(Error::connect_late(self.host, limit, self.deadline)))
     }
 
-    /// Sends the request over `live` and takes the head of the answer.
+    /// Sends the request over `live`, `now`, and takes the head of the answer.
     async fn exchange(
         &self,
         key: Key,
         live: Box<Live>,
         wire: Wire,
+        now: Instant,
     ) -> Result<(StatusCode, Fields, Box<Body>), Stopped> {
         let limit = self.permit.server().limits.first_byte;
         let (live, status, headers) = live
-            .exchange(wire, self.deadline.phase(limit))
+            .exchange(wire, self.deadline.phase_from(now, limit))
             .await
             .map_err(|broken| match broken {
                 Broken::NotSent(back) => Stopped::NotSent(back),
