@@ -53,13 +53,17 @@ pub(super) fn row(address: IpAddr) -> Option<&'static Row> {
 
 /// The metadata row of `address`, which nothing opens.
 pub(super) fn metadata(address: IpAddr) -> Option<&'static Row> {
-    find(&METADATA, address)
+    match address {
+        IpAddr::V4(_) => find(&METADATA_V4, address),
+        IpAddr::V6(_) => find(&METADATA_V6, address),
+    }
 }
 
 /// Every row that is a prefix.
 #[cfg(test)]
 pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
-    METADATA.iter().chain(V4.iter()).chain(V6.iter())
+    let metadata = METADATA_V4.iter().chain(METADATA_V6.iter());
+    metadata.chain(V4.iter()).chain(V6.iter())
 }
 
 fn find(rows: &'static [Row], address: IpAddr) -> Option<&'static Row> {
@@ -80,7 +84,7 @@ macro_rules! rows {
     };
 }
 
-static METADATA: LazyLock<Vec<Row>> = rows! {
+static METADATA_V4: LazyLock<Vec<Row>> = rows! {
     "169.254.169.0/24"       Never "metadata" "cloud metadata, DNS and time services";
     "169.254.170.0/24"       Never "metadata" "AWS task and pod credentials";
     "169.254.42.42/32"       Never "metadata" "Scaleway metadata";
@@ -89,6 +93,9 @@ static METADATA: LazyLock<Vec<Row>> = rows! {
     "100.100.100.200/32"     Never "metadata" "Alibaba metadata";
     "100.96.0.96/32"         Never "metadata" "Volcano Engine metadata";
     "192.0.0.192/32"         Never "metadata" "Oracle metadata";
+};
+
+static METADATA_V6: LazyLock<Vec<Row>> = rows! {
     "fd00:ec2::/32"          Never "metadata" "AWS metadata, DNS and time services";
     "fd20:ce::254/128"       Never "metadata" "Google Cloud metadata";
     "fd00:c1::a9fe:a9fe/128" Never "metadata" "Oracle metadata";
