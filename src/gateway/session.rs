@@ -19,6 +19,7 @@ use std::{
     time::Duration,
 };
 
+use ahash::RandomState;
 use bytes::Bytes;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -56,7 +57,7 @@ pub(super) struct Session {
     pub(super) resumable: Resumable,
     subject: Arc<Subject>,
     server: Arc<Server>,
-    running: Mutex<HashMap<Bytes, Running>>,
+    running: Mutex<HashMap<Bytes, Running, RandomState>>,
     touched: Mutex<Instant>,
     listening: AtomicBool,
     answers: Arc<Semaphore>,

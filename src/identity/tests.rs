@@ -57,7 +57,7 @@ fn app_key() -> Key {
 
 fn identify(key: Key, headers: &[(&'static str, &str)]) -> Result<Caller, Error> {
     let policy = Snapshot {
-        keys: HashMap::from([(Sha256::digest("tg_one").into(), Arc::new(key))]),
+        keys: HashMap::from_iter([(Sha256::digest("tg_one").into(), Arc::new(key))]),
         ..Snapshot::default()
     };
     let mut map = HeaderMap::new();
@@ -158,7 +158,7 @@ fn an_app_key_acts_for_the_users_it_names() {
 fn a_proxy_url_may_name_the_keys_own_user() {
     let identify = |key: Key, user: Option<&str>| {
         let policy = Snapshot {
-            keys: HashMap::from([(Sha256::digest("tg_one").into(), Arc::new(key))]),
+            keys: HashMap::from_iter([(Sha256::digest("tg_one").into(), Arc::new(key))]),
             ..Snapshot::default()
         };
         let identity = Identity::keys(Arc::new(Fixed(NOW)));
@@ -224,7 +224,7 @@ fn proxied(key: Key, presented: Option<&str>, user: Option<&str>) -> Result<Call
 
 fn holding(key: Key) -> Snapshot {
     Snapshot {
-        keys: HashMap::from([(Sha256::digest("tg_one").into(), Arc::new(key))]),
+        keys: HashMap::from_iter([(Sha256::digest("tg_one").into(), Arc::new(key))]),
         ..Snapshot::default()
     }
 }

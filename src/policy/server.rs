@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
+use ahash::RandomState;
+
 use super::Endpoint;
 
 /// Which protocol era a server is spoken to in.
@@ -55,6 +57,9 @@ impl Pattern {
         let Some(mut name) = name.strip_prefix(prefix) else {
             return false;
         };
+        if rest.is_empty() {
+            return true;
+        }
         let (middle, suffix) = rest.rsplit_once('*').unwrap_or(("", rest));
         for part in middle.split('*') {
             match name.find(part) {

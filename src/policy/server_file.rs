@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
 
+use ahash::RandomState;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use sha2::{Digest, Sha256};
 
@@ -262,8 +263,8 @@ fn pin(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Pin {
     Pin::File(file.map(|file| file.text.as_str().into()))
 }
 
-fn tools(root: &Table<'_>) -> HashMap<Arc<str>, ToolOverride> {
-    let mut tools = HashMap::new();
+fn tools(root: &Table<'_>) -> HashMap<Arc<str>, ToolOverride, RandomState> {
+    let mut tools = HashMap::default();
     for (name, tool) in root.named_tables("tools") {
         let words = [
             ("ask", Some(Approval::Ask)),

@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
+use ahash::RandomState;
+
 use super::{Proxy, Server};
 use crate::{
     address::Rules,
@@ -60,9 +62,9 @@ pub struct Snapshot {
     /// Rises by one with every change that took effect.
     pub generation: u64,
     /// Servers by name.
-    pub servers: HashMap<Arc<str>, Arc<Server>>,
+    pub servers: HashMap<Arc<str>, Arc<Server>, RandomState>,
     /// Keys by SHA-256.
-    pub keys: HashMap<[u8; 32], Arc<Key>>,
+    pub keys: HashMap<[u8; 32], Arc<Key>, RandomState>,
     /// Who administers.
     pub admins: Admins,
     /// Who may use tools at all.

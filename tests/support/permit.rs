@@ -88,12 +88,12 @@ impl Maker {
             builtin: true,
             era: Era::Auto,
             trust: self.trust.clone(),
-            tools: HashMap::new(),
+            tools: HashMap::default(),
             limits: self.limits,
         };
         Snapshot {
             generation: self.generation,
-            servers: HashMap::from([("demo".into(), Arc::new(server))]),
+            servers: HashMap::from_iter([("demo".into(), Arc::new(server))]),
             admins: Admins {
                 users: vec![self.user.into()],
                 groups: Vec::new(),

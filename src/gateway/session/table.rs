@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use ahash::RandomState;
 use dashmap::DashMap;
 use tokio::time::Instant;
 
@@ -26,14 +27,14 @@ const SWEEP: Duration = Duration::from_secs(60);
 
 /// Every open session, shared by all workers.
 pub(in crate::gateway) struct Sessions {
-    open: DashMap<Arc<str>, Arc<Session>>,
+    open: DashMap<Arc<str>, Arc<Session>, RandomState>,
     swept: Mutex<Instant>,
 }
 
 impl Default for Sessions {
     fn default() -> Self {
         Self {
-            open: DashMap::new(),
+            open: DashMap::default(),
             swept: Mutex::new(Instant::now()),
         }
     }

@@ -32,7 +32,7 @@ fn server(url: &str) -> Arc<Server> {
         era: Era::Auto,
         trust: Trust::default(),
         relay: Relay::default(),
-        tools: HashMap::new(),
+        tools: HashMap::default(),
         limits: ServerLimits::default(),
     })
 }
@@ -40,7 +40,7 @@ fn server(url: &str) -> Arc<Server> {
 impl Circuit {
     fn new() -> Self {
         let policy = Snapshot {
-            servers: HashMap::from([("docs".into(), server("https://docs.example/mcp"))]),
+            servers: HashMap::from_iter([("docs".into(), server("https://docs.example/mcp"))]),
             admins: Admins {
                 users: vec!["ann".into(), "bob".into()],
                 groups: Vec::new(),

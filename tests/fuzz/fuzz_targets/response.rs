@@ -247,11 +247,11 @@ fn permit() -> Permit {
         builtin: true,
         era: Era::Auto,
         trust: Trust::default(),
-        tools: HashMap::new(),
+        tools: HashMap::default(),
         limits: ServerLimits::default(),
     };
     let snapshot = Snapshot {
-        servers: HashMap::from([("demo".into(), Arc::new(server))]),
+        servers: HashMap::from_iter([("demo".into(), Arc::new(server))]),
         ..Snapshot::default()
     };
     decide_leg(&snapshot, Purpose::Catalogue, "demo").expect("the server is there")
