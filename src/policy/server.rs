@@ -236,7 +236,7 @@ pub struct Server {
     /// What it may ask of clients.
     pub relay: Relay,
     /// Per-tool settings.
-    pub tools: HashMap<Arc<str>, ToolOverride>,
+    pub tools: HashMap<Arc<str>, ToolOverride, RandomState>,
     /// Bounds.
     pub limits: ServerLimits,
 }
