@@ -15,6 +15,7 @@ use http::HeaderMap;
 
 pub use caller::Caller;
 pub use error::Error;
+use headers::Named;
 
 use crate::{clock::Clock, policy::Snapshot};
 
@@ -52,11 +53,12 @@ impl Identity {
     ///
     /// Evidence that is missing, doubled, unknown or expired, and acting for a user without leave.
     pub fn identify(&self, headers: &HeaderMap, policy: &Snapshot) -> Result<Caller, Error> {
+        let named = Named::of(headers);
         let caller = match self {
-            Self::Local(local) => Caller::local(local.identify(headers)?),
-            Self::Keys(keys) => keys.identify(headers, policy)?,
+            Self::Local(local) => Caller::local(local.identify(headers, named)?),
+            Self::Keys(keys) => keys.identify(headers, named, policy)?,
         };
-        caller.named_by(headers)
+        caller.named_by(named)
     }
 
     /// Judges the credential of a request to the forward proxy: an agent key, and the user that it acts for. Of its
@@ -79,7 +81,7 @@ impl Identity {
             (Self::Keys(_), None) => return Err(Error::Missing),
             (Self::Keys(keys), Some(key)) => keys.identify_proxied(key, user, policy)?,
         };
-        caller.named_by(headers)
+        caller.named_by(Named::of(headers))
     }
 
     /// Judges a caller again under another policy, or at a later time: for what lasts longer than a request.

@@ -2,9 +2,10 @@
 
 use std::{ops::Deref, sync::Arc, time::SystemTime};
 
-use http::HeaderMap;
-
-use super::{Error, headers};
+use super::{
+    Error,
+    headers::{self, Named},
+};
 use crate::subject::Subject;
 
 /// An authenticated subject. Made only by this room; demanded by `gateway`.
@@ -70,9 +71,9 @@ impl Caller {
     }
 
     /// Takes conversation and turn from `Tollgate-Conversation` and `Tollgate-Turn`.
-    pub(super) fn named_by(self, headers: &HeaderMap) -> Result<Self, Error> {
-        let conversation = headers::text(headers, headers::CONVERSATION)?;
-        let turn = headers::text(headers, headers::TURN)?;
+    pub(super) fn named_by(self, named: Named<'_>) -> Result<Self, Error> {
+        let conversation = named.text(headers::CONVERSATION)?;
+        let turn = named.text(headers::TURN)?;
         Ok(self.in_conversation(conversation.map(Arc::from), turn.map(Arc::from)))
     }
 }

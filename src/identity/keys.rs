@@ -5,7 +5,10 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
 use sha2::{Digest, Sha256};
 
-use super::{Caller, Error, headers};
+use super::{
+    Caller, Error,
+    headers::{self, Named},
+};
 use crate::{
     clock::Clock,
     policy::{Key, Snapshot},
@@ -28,10 +31,15 @@ impl Keys {
         Self { clock }
     }
 
-    pub(super) fn identify(&self, headers: &HeaderMap, policy: &Snapshot) -> Result<Caller, Error> {
+    pub(super) fn identify(
+        &self,
+        headers: &HeaderMap,
+        named: Named<'_>,
+        policy: &Snapshot,
+    ) -> Result<Caller, Error> {
         let digest = Sha256::digest(bearer(headers)?).into();
         let key = self.known(&digest, policy)?;
-        let subject = match acting(key, headers)? {
+        let subject = match acting(key, named)? {
             Some((user, groups)) => key_for(key, user, groups)?,
             None => key_alone(key)?,
         };
@@ -89,17 +97,17 @@ fn key_alone(key: &Key) -> Result<Arc<Subject>, Error> {
 }
 
 /// The user and the groups that the headers assert, if they do.
-fn acting<'h>(key: &Key, headers: &'h HeaderMap) -> Result<Option<(&'h str, Vec<&'h str>)>, Error> {
-    if !headers::present(headers, headers::USER) && !headers::present(headers, headers::GROUPS) {
+fn acting<'h>(key: &Key, named: Named<'h>) -> Result<Option<(&'h str, Vec<&'h str>)>, Error> {
+    if !named.has(headers::USER) && !named.has(headers::GROUPS) {
         return Ok(None);
     }
     may_act(key)?;
-    let Some(user) = headers::text(headers, headers::USER)? else {
+    let Some(user) = named.text(headers::USER)? else {
         return Err(Error::Acting(
             "`Tollgate-Groups` stands without `Tollgate-User`".to_owned(),
         ));
     };
-    Ok(Some((user, headers::groups(headers)?)))
+    Ok(Some((user, named.groups()?)))
 }
 
 fn may_act(key: &Key) -> Result<(), Error> {

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use http::{HeaderMap, header::AUTHORIZATION};
 
-use super::{Error, headers};
+use super::{
+    Error,
+    headers::{self, Named},
+};
 use crate::subject::{Scopes, Subject};
 
 /// The agent's name where nothing tells agents apart.
@@ -37,12 +40,16 @@ impl Local {
         &self.subject
     }
 
-    pub(super) fn identify(&self, headers: &HeaderMap) -> Result<Arc<Subject>, Error> {
+    pub(super) fn identify(
+        &self,
+        headers: &HeaderMap,
+        named: Named<'_>,
+    ) -> Result<Arc<Subject>, Error> {
         // A credential that nobody judges must not look as if it had been accepted.
         if headers.contains_key(AUTHORIZATION) {
             return Err(Error::NotJudged);
         }
-        if headers::present(headers, headers::USER) || headers::present(headers, headers::GROUPS) {
+        if named.has(headers::USER) || named.has(headers::GROUPS) {
             return Err(Error::Acting(
                 "the local user acts for nobody else".to_owned(),
             ));

@@ -75,7 +75,9 @@ fn agreed(
 
 fn refuse_narrowing(headers: &HeaderMap, meta: Option<&Meta<'_>>) -> Result<(), Refusal> {
     for (header, key) in NARROWING {
-        if headers.contains_key(header) || meta.is_some_and(|meta| meta.own(key).is_some()) {
+        // There are few headers: to go through their names costs less than to look one up.
+        let stands = headers.keys().any(|name| name.as_str() == header);
+        if stands || meta.is_some_and(|meta| meta.own(key).is_some()) {
             return Err(Refusal::new(
                 Code::InvalidRequest,
                 format!("`{header}` is not available in this version"),
