@@ -15,8 +15,8 @@ use uuid::{Uuid, fmt::Hyphenated};
 use super::record::{Record, RecordTarget};
 use crate::{mcp::visible::invisible, subject::Subject};
 
-/// Most records are shorter.
-const TYPICAL: usize = 768;
+/// Most records are shorter. Allocators serve powers of two fastest.
+const TYPICAL: usize = 1024;
 /// Characters of a text that are kept.
 const TEXT: usize = 256;
 /// Characters of an argument's key that are kept.
@@ -283,8 +283,9 @@ impl Fields<'_> {
 /// everything that a reader would not see or that would change how the rest is shown.
 fn quote(out: &mut Vec<u8>, text: &str, limit: usize) {
     out.push(b'"');
-    let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
-    if text.len() <= limit && text.as_bytes().iter().all(plain) {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~') & !matches!(byte, b'"' | b'\\');
+    // Without a branch inside, the look at the bytes compiles to vector instructions.
+    if text.len() <= limit && text.bytes().fold(true, |all, byte| all & plain(byte)) {
         out.extend_from_slice(text.as_bytes());
     } else {
         let mut characters = text.chars();
