@@ -20,7 +20,7 @@ mod reply;
 // What leaves event by event.
 mod streams;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use bytes::Bytes;
 use http::{Method, Response, request::Parts};
@@ -141,7 +141,9 @@ pub struct Ask {
     pub head: Parts,
     /// The body; empty on GET and DELETE.
     pub body: Bytes,
-    /// When it came.
+    /// When it came, by the wall.
+    pub time: SystemTime,
+    /// The same moment, to measure from.
     pub started: Instant,
     /// The name of the request in records.
     pub request_id: Uuid,
@@ -258,7 +260,7 @@ impl Gateway {
 
     /// The record of a request of which only the head is known.
     fn open(&self, ask: &Ask) -> Box<Entry> {
-        let mut record = Record::new(self.shared.clock.now(), Kind::Request, Phase::Outcome);
+        let mut record = Record::new(ask.time, Kind::Request, Phase::Outcome);
         record.subject = Some(ask.caller.subject().clone());
         record.server = Some(ask.server.clone());
         record.request_id = Some(ask.request_id);

@@ -104,8 +104,12 @@ impl Upstream {
     }
 
     /// Calls a tool that the server is known to offer.
-    pub async fn call(&self, _tool: &PinnedTool, request: Request<'_>) -> Result<Answered, Error> {
-        self.ask(request).await
+    pub fn call(
+        &self,
+        _tool: &PinnedTool,
+        request: Request<'_>,
+    ) -> impl Future<Output = Result<Answered, Error>> {
+        self.ask(request)
     }
 
     /// Asks anything that has no effect of its own: lists, discovery. A modern request goes only to a server that is

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     gateway::{Ask, Gateway, ReplyBody},
+    id,
     identity::{Caller, Identity},
     memory::Memory,
     policy::Snapshot,
@@ -39,8 +40,8 @@ pub trait Door: Clone + Send + Sync + 'static {
 impl Door for Gateway {
     type Body = ReplyBody;
 
-    async fn serve(&self, ask: &Ask) -> Response<ReplyBody> {
-        Self::serve(self, ask).await
+    fn serve(&self, ask: &Ask) -> impl Future<Output = Response<ReplyBody>> + Send {
+        Self::serve(self, ask)
     }
 }
 
@@ -124,11 +125,12 @@ impl<D: Door> Handle for Agents<D> {
 impl<D: Door> Agents<D> {
     async fn answer(&self, request: Request<Incoming>, peer: Peer) -> Response<Answer<D::Body>> {
         let terms = self.shared.terms.load_full();
+        let time = self.shared.recorder.now();
         let visit = Visit {
             shared: &self.shared,
             terms: &terms,
             started: Instant::now(),
-            request_id: self.shared.recorder.request_id(),
+            request_id: id::ordered(time),
         };
         let (head, body) = request.into_parts();
         let mut known = Known::default();
@@ -157,6 +159,7 @@ impl<D: Door> Agents<D> {
                     server,
                     head,
                     body,
+                    time,
                     started: visit.started,
                     request_id: visit.request_id,
                 };

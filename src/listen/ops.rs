@@ -12,7 +12,10 @@ use super::{
     answer::{self, Answer},
     record::Known,
 };
-use crate::refusal::{Code, Refusal};
+use crate::{
+    id,
+    refusal::{Code, Refusal},
+};
 
 /// The format of Prometheus' OpenMetrics text.
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -83,7 +86,7 @@ impl Handle for Ops {
     type Body = Answer<Empty<Bytes>>;
 
     async fn handle(&self, request: Request<Incoming>, peer: Peer) -> Response<Self::Body> {
-        let request_id = self.recorder.request_id();
+        let request_id = id::ordered(self.recorder.now());
         self.answer(&request, peer).unwrap_or_else(|refusal| {
             let known = Known {
                 request_id: Some(request_id),

@@ -96,7 +96,10 @@ impl Origins {
 fn name_of(authority: &str) -> Option<&str> {
     let (name, port) = match authority.strip_prefix('[') {
         Some(rest) => rest.split_once(']')?,
-        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+        None => {
+            let colon = authority.bytes().position(|byte| byte == b':');
+            authority.split_at(colon.unwrap_or(authority.len()))
+        }
     };
     let port_is_fine = match port.strip_prefix(':') {
         Some(port) => port.parse::<u16>().is_ok(),

@@ -1,6 +1,11 @@
 //! The record and the count of what the door refuses.
 
-use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use http::StatusCode;
 use uuid::Uuid;
@@ -8,7 +13,6 @@ use uuid::Uuid;
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
     clock::Clock,
-    id,
     refusal::{Code, Refusal},
     subject::Subject,
     telemetry::Metrics,
@@ -49,8 +53,9 @@ impl Recorder {
         }
     }
 
-    pub(super) fn request_id(&self) -> Uuid {
-        id::ordered(self.clock.now())
+    /// The wall time.
+    pub(super) fn now(&self) -> SystemTime {
+        self.clock.now()
     }
 
     /// Counts an answer.

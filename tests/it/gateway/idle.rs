@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{Request, StatusCode};
 use tokio::time;
 use tollgate::{
+    clock::{Clock as _, SystemClock},
     gateway::{Ask, Gateway},
     identity::Identity,
     policy::Snapshot,
@@ -38,6 +39,7 @@ async fn initialize(gateway: &Gateway, policy: &Arc<Snapshot>) {
         server: "demo".into(),
         head,
         body: Bytes::from_static(body.as_bytes()),
+        time: SystemClock.now(),
         started: time::Instant::now(),
         request_id: uuid::Uuid::new_v4(),
     };
