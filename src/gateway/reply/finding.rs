@@ -76,7 +76,11 @@ impl Finding {
                 let ending = Ending::with(&message);
                 let fitted = results::fit(gateway, permit, asker, &mut entry, &message);
                 let more = fitted.and_then(|(message, more)| {
-                    edits.extend(more);
+                    if edits.is_empty() {
+                        edits = more;
+                    } else {
+                        edits.extend(more);
+                    }
                     let session = asked.session.as_deref();
                     edits.extend(asker.edits(gateway, permit, &message, scope, session)?);
                     Ok(message)
