@@ -159,5 +159,10 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Error> {
 }
 
 fn is_key(token: &[u8]) -> bool {
-    token.starts_with(PREFIX) && token.len() <= MAX_KEY && token.iter().all(u8::is_ascii_graphic)
+    // Without a branch inside, the look at the bytes compiles to vector instructions.
+    let graphic = || {
+        let bytes = token.iter();
+        bytes.fold(true, |all, byte| all & byte.is_ascii_graphic())
+    };
+    token.starts_with(PREFIX) && token.len() <= MAX_KEY && graphic()
 }

@@ -48,9 +48,7 @@ pub(super) fn string_end(bytes: &[u8], from: usize) -> Result<StringEnd, (usize,
 #[inline]
 pub(in crate::mcp) fn plain_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
-    while at < start + SHORT
-        && let Some(word) = bytes.get(at..at + 8).and_then(<[u8]>::first_chunk)
-    {
+    for word in bytes[start..].as_chunks().0.iter().take(SHORT / 8) {
         if let Some(found) = stop_in_word(u64::from_le_bytes(*word)) {
             return at + found;
         }
