@@ -51,13 +51,12 @@ pub fn token() -> String {
 /// Lower-case hexadecimal of `bytes`.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        text.push(digit(byte >> 4));
-        text.push(digit(byte & 15));
+    let digit = |value: u8| DIGITS[usize::from(value)];
+    let mut text = vec![0; 2 * bytes.len()];
+    for (pair, byte) in text.as_chunks_mut().0.iter_mut().zip(bytes) {
+        *pair = [digit(byte >> 4), digit(byte & 15)];
     }
-    text
+    String::from_utf8(text).expect("hexadecimal digits are ASCII")
 }
 
 #[cfg(test)]

@@ -130,14 +130,18 @@ fn escape(bytes: &[u8], at: usize) -> Option<(u16, usize)> {
 /// Decodes the inside of a string that was scanned; lone surrogates become U+FFFD.
 pub(in crate::mcp) fn unescape(inner: &str) -> Cow<'_, str> {
     let bytes = inner.as_bytes();
-    let plain = plain_end(bytes, 0);
-    let Some(first) = memchr::memchr(b'\\', &bytes[plain..]) else {
+    // As in [`plain_end`]: most are short.
+    let first = match bytes.len() {
+        ..=32 => bytes.iter().position(|byte| *byte == b'\\'),
+        _ => memchr::memchr(b'\\', bytes),
+    };
+    let Some(first) = first else {
         return Cow::Borrowed(inner);
     };
     let mut out = String::with_capacity(inner.len());
     let mut units = Vec::new();
     let mut at = 0;
-    let mut next = Some(plain + first);
+    let mut next = Some(first);
     while let Some(backslash) = next {
         out.push_str(&inner[at..backslash]);
         at = backslash;
