@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the fuzz targets two at a time, and says what they did.
 
-Counts an execution of a target without a finding as passed. `cargo fuzz build` comes first: see tests/parts/fuzz.sh.
+A target without a finding has passed. `cargo fuzz build` comes first: see tests/parts/fuzz.sh.
 """
 
 import argparse
@@ -14,11 +14,10 @@ import subprocess
 import sys
 import typing
 
+import seeds
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE.parent))
-
-import seeds  # noqa: E402
 
 TARGETS = sorted(path.stem for path in (HERE / "fuzz_targets").glob("*.rs"))
 
