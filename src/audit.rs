@@ -18,5 +18,5 @@ pub use folder::OpenError;
 pub use journal::{
     Health, Intent, Journal, OnFailure, Options, Outcome, Recorded, Unavailable, Verdict,
 };
-pub use record::{Kind, OutcomeKind, Phase, Record, RecordTarget};
+pub use record::{Kind, OutcomeKind, Phase, Record, RecordTarget, RecordTunnel};
 pub use verify::{Broken, Verified, verify, verify_folder};

@@ -21,6 +21,7 @@ mod view;
 
 use std::sync::Arc;
 
+use ahash::RandomState;
 pub use blocked::{Block, Reason};
 pub use book::{Book, Judged, Report, Taken, Turn};
 pub use control::{Accept, Chosen, DIGITS, Overview};
@@ -48,7 +49,7 @@ pub const MAX_TOOLS: usize = 16_384;
 /// [`MAX_ITEMS`] and [`MAX_BYTES`].
 #[derive(Debug)]
 pub struct Catalog {
-    servers: DashMap<Arc<str>, Arc<Known>>,
+    servers: DashMap<Arc<str>, Arc<Known>, RandomState>,
     ledger: Arc<dyn Ledger>,
     schemas: Arc<Schemas>,
 }
@@ -68,7 +69,7 @@ impl Catalog {
     /// Nothing known yet; pins are kept in `ledger`.
     pub fn new(ledger: Arc<dyn Ledger>) -> Self {
         Self {
-            servers: DashMap::new(),
+            servers: DashMap::default(),
             ledger,
             schemas: Arc::default(),
         }

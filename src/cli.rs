@@ -16,6 +16,7 @@ mod serve;
 mod socket;
 mod status;
 mod style;
+mod tunnels;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -60,6 +61,8 @@ enum Command {
     AgentKey(agent_key::Args),
     /// Tell how the running process is.
     Status(status::Args),
+    /// List the open tunnels of the forward proxy.
+    Tunnels(tunnels::Args),
     /// Make the running process read its policy again.
     Reload(reload::Args),
     /// Make the running process finish what runs, and stop.
@@ -89,6 +92,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Explain(args) => explain::run(args),
         Command::Pin(args) => pin::run(args),
         Command::Status(args) => status::run(args),
+        Command::Tunnels(args) => tunnels::run(args),
         Command::Reload(args) => reload::run(args),
         Command::Drain(args) => drain::run(args),
     }

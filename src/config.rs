@@ -113,9 +113,11 @@ impl Endpoint {
 pub struct Listen {
     /// The agents listener; `None` is off.
     pub agents: Option<Endpoint>,
+    /// The egress listener, the forward proxy; `None` is off.
+    pub egress: Option<SocketAddr>,
     /// The ops listener; `None` is off.
     pub ops: Option<SocketAddr>,
-    /// Certificate and key of the agents listener; `None` is plain.
+    /// Certificate and key of the agents and egress listeners; `None` is plain.
     pub tls: Option<Tls>,
     /// TLS ends in front of Tollgate.
     pub behind_tls: bool,
@@ -128,6 +130,7 @@ impl Default for Listen {
         let loopback = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
         Self {
             agents: Some(Endpoint::Tcp(loopback(8700))),
+            egress: Some(loopback(8701)),
             ops: Some(loopback(8702)),
             tls: None,
             behind_tls: false,

@@ -4,10 +4,12 @@
 //! Fails as: [`Error`], inside [`Failed`] where it matters whether anything was sent.
 
 mod body;
+mod connect;
 mod decode;
 mod dial;
 mod error;
 mod exchange;
+mod forward;
 mod http1;
 mod locate;
 mod pool;
@@ -21,14 +23,16 @@ use std::{
 };
 
 pub use body::Body;
+pub use connect::Connected;
 pub use dial::{Dial, DialError, Io, TcpDialer};
 pub use error::{Error, Failed};
-pub use http1::{Fault, Fields, digits};
+pub use forward::{Forward, Head, Request, Sent, VIA, is_own};
+pub use http1::{Fault, Fields, Incoming, digits};
 pub use locate::locate;
 pub use resolve::{
     Answer, Dns, DnsSettings, DnsSetupError, Family, LeftOut, Patience, Resolve, ResolveError, Zone,
 };
-pub use send::{Destination, Effect, Inbound, Outbound};
+pub use send::{Destination, Effect, FieldLines, Inbound, Outbound};
 pub use tls::{Tls, TlsError};
 
 use crate::{memory::Memory, telemetry::Metrics};

@@ -164,10 +164,10 @@ impl Gateway {
     }
 
     /// Answers one request, whatever it is.
-    pub async fn serve(&self, ask: Ask) -> Response<ReplyBody> {
-        let mut entry = self.open(&ask);
+    pub async fn serve(&self, ask: &Ask) -> Response<ReplyBody> {
+        let mut entry = self.open(ask);
         if &*ask.server == builtin::SERVER {
-            return Box::pin(builtin::serve(self, &ask, entry)).await;
+            return Box::pin(builtin::serve(self, ask, entry)).await;
         }
         let permit = match policy::decide(&ask.policy, &ask.caller, &ask.server) {
             Ok(permit) => permit,
@@ -175,9 +175,9 @@ impl Gateway {
         };
         entry.record().generation = Some(permit.generation());
         match ask.head.method {
-            Method::POST => self.post(&ask, &permit, entry).await,
-            Method::GET => Box::pin(resume::get(self, &ask, &permit, entry)).await,
-            Method::DELETE => Box::pin(lifecycle::end(self, &ask, &permit, entry)).await,
+            Method::POST => self.post(ask, &permit, entry).await,
+            Method::GET => Box::pin(resume::get(self, ask, &permit, entry)).await,
+            Method::DELETE => Box::pin(lifecycle::end(self, ask, &permit, entry)).await,
             _ => {
                 let refusal = Refusal::new(
                     Code::MethodNotAllowed,
@@ -188,7 +188,7 @@ impl Gateway {
         }
     }
 
-    async fn post(&self, ask: &Ask, permit: &Permit, mut entry: Entry) -> Response<ReplyBody> {
+    async fn post(&self, ask: &Ask, permit: &Permit, mut entry: Box<Entry>) -> Response<ReplyBody> {
         let asked = match Asked::read(self, ask, Some(permit), &mut entry) {
             Ok(asked) => asked,
             Err((era, rejection)) => return finding::unread(entry, era, &rejection),
@@ -257,7 +257,7 @@ impl Gateway {
     }
 
     /// The record of a request of which only the head is known.
-    fn open(&self, ask: &Ask) -> Entry {
+    fn open(&self, ask: &Ask) -> Box<Entry> {
         let mut record = Record::new(self.shared.clock.now(), Kind::Request, Phase::Outcome);
         record.subject = Some(ask.caller.subject().clone());
         record.server = Some(ask.server.clone());

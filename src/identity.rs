@@ -53,10 +53,45 @@ impl Identity {
     /// Evidence that is missing, doubled, unknown or expired, and acting for a user without leave.
     pub fn identify(&self, headers: &HeaderMap, policy: &Snapshot) -> Result<Caller, Error> {
         let caller = match self {
-            Self::Local(local) => Caller::new(local.identify(headers)?, None),
+            Self::Local(local) => Caller::local(local.identify(headers)?),
             Self::Keys(keys) => keys.identify(headers, policy)?,
         };
         caller.named_by(headers)
+    }
+
+    /// Judges the credential of a request to the forward proxy: an agent key, and the user that it acts for. Of its
+    /// `headers` only those that name conversation and turn are read; the others are the request's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Identity::identify`].
+    pub fn identify_proxied(
+        &self,
+        key: Option<&[u8]>,
+        user: Option<&str>,
+        headers: &HeaderMap,
+        policy: &Snapshot,
+    ) -> Result<Caller, Error> {
+        let caller = match (self, key) {
+            (Self::Local(local), None) => Caller::local(local.subject().clone()),
+            // As on the agents listener: what nobody judges must not look as if it had been accepted.
+            (Self::Local(_), Some(_)) => return Err(Error::NotJudged),
+            (Self::Keys(_), None) => return Err(Error::Missing),
+            (Self::Keys(keys), Some(key)) => keys.identify_proxied(key, user, policy)?,
+        };
+        caller.named_by(headers)
+    }
+
+    /// Judges a caller again under another policy, or at a later time: for what lasts longer than a request.
+    ///
+    /// # Errors
+    ///
+    /// The key is gone or has expired, or no longer says what it said.
+    pub fn again(&self, caller: &Caller, policy: &Snapshot) -> Result<Caller, Error> {
+        match self {
+            Self::Local(_) => Ok(caller.clone()),
+            Self::Keys(keys) => keys.again(caller, policy),
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub mod identity;
 pub mod mcp;
 // One call: the pipeline, from top to bottom.
 pub mod gateway;
-// One flow: what a forward proxy reads of its clients.
+// One flow: the forward proxy, from a head to the last byte.
 pub mod tunnel;
 // May: files become a checked snapshot; decide (pure).
 pub mod policy;

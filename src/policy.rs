@@ -20,8 +20,8 @@ pub use decide::{Permit, Purpose, decide, decide_leg, may_use_builtin, same_for_
 pub use endpoint::Endpoint;
 pub use keys_file::{KeyEntry, keys};
 pub use proxy::{
-    AllowRule, Denied, DenyRule, Head, HostPattern, Parent, Proxy, ProxyPermit, TunnelTls, Who,
-    decide_egress, lints,
+    AllowRule, Denied, DenyRule, Head, HostPattern, Parent, Proxy, ProxyPermit, TunnelLimits,
+    TunnelTls, Who, decide_egress, lints,
 };
 pub use server::{
     Access, Approval, Era, Mark, Pattern, Pin, ReadOnly, Relay, Server, ServerLimits, ToolOverride,

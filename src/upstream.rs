@@ -22,7 +22,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, header};
 
 pub use answer::Answer;
 pub use breaker::{Breakers, Leave, OpenCircuit};
@@ -37,7 +37,7 @@ pub use stream::Messages;
 use crate::{
     catalog::PinnedTool,
     deadline::Deadline,
-    egress::{self, Destination, Effect, Egress, Outbound},
+    egress::{Destination, Effect, Egress, FieldLines, Inbound, Outbound},
     policy::Permit,
 };
 
@@ -53,7 +53,7 @@ pub struct Upstream {
 /// How a request travels.
 pub enum Wire<'a> {
     /// Alone, with its metadata mirrored in headers (2026-07-28).
-    Modern(HeaderMap),
+    Modern(FieldLines),
     /// In a session.
     Legacy(&'a Arc<Session>),
 }
@@ -145,9 +145,13 @@ impl Upstream {
             Wire::Modern(_) => None,
             Wire::Legacy(session) => Some(session),
         };
-        let inbound = self.post(request).await?;
-        let destination = inbound.destination.clone();
-        let answer = answer::read(permit, id, inbound).await;
+        let Inbound {
+            status,
+            headers,
+            destination,
+            body,
+        } = self.post(request).await?;
+        let answer = answer::read(permit, id, status, headers, body).await;
         Ok(Answered {
             answer: match session {
                 Some(session) => answer
@@ -166,9 +170,9 @@ impl Upstream {
         body: Bytes,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        let headers = session.headers();
+        let fields = session.fields();
         let inbound = self
-            .send(permit, Method::POST, headers, body, &Effect::Read, deadline)
+            .send(permit, Method::POST, fields, body, &Effect::Read, deadline)
             .await?;
         let status = inbound.status;
         // The few bytes that servers send with a 202 are read, so that the connection can be used again.
@@ -181,7 +185,7 @@ impl Upstream {
 
     /// Sends a request. One in a session that the server no longer knows is sent again, once, in a session that is
     /// opened anew: the 404 says that it was not taken (MCP 2025-11-25, session management).
-    async fn post(&self, request: Request<'_>) -> Result<egress::Inbound, Error> {
+    async fn post(&self, request: Request<'_>) -> Result<Inbound, Error> {
         let Request {
             permit,
             wire,
@@ -191,9 +195,9 @@ impl Upstream {
             ..
         } = request;
         let session = match wire {
-            Wire::Modern(headers) => {
+            Wire::Modern(fields) => {
                 return self
-                    .send(permit, Method::POST, headers, body, effect, deadline)
+                    .send(permit, Method::POST, fields, body, effect, deadline)
                     .await;
             }
             Wire::Legacy(session) => session,
@@ -203,7 +207,7 @@ impl Upstream {
             self.send(
                 permit,
                 Method::POST,
-                session.headers(),
+                session.fields(),
                 body.clone(),
                 effect,
                 deadline,
@@ -230,30 +234,27 @@ impl Upstream {
         &self,
         permit: &Permit,
         method: Method,
-        mut headers: HeaderMap,
+        mut fields: FieldLines,
         body: Bytes,
         effect: &Effect,
         deadline: Deadline,
-    ) -> Result<egress::Inbound, Error> {
-        let accept = if method == Method::GET {
-            "text/event-stream"
-        } else {
-            "application/json, text/event-stream"
+    ) -> Result<Inbound, Error> {
+        let accept = match method {
+            Method::GET => const { HeaderValue::from_static("text/event-stream") },
+            _ => const { HeaderValue::from_static("application/json, text/event-stream") },
         };
-        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
-        headers.insert(header::USER_AGENT, HeaderValue::from_static(AGENT));
+        let agent = const { HeaderValue::from_static(AGENT) };
+        fields.add(&header::ACCEPT, &accept);
+        fields.add(&header::USER_AGENT, &agent);
         if method == Method::POST {
-            headers.insert(
-                header::CONTENT_TYPE,
-                HeaderValue::from_static("application/json"),
-            );
+            let json = const { HeaderValue::from_static("application/json") };
+            fields.add(&header::CONTENT_TYPE, &json);
         }
-        let mut request = http::Request::new(body);
-        *request.method_mut() = method;
-        *request.headers_mut() = headers;
         let outbound = Outbound {
             permit,
-            request,
+            method,
+            fields,
+            body,
             effect,
             deadline,
         };
@@ -269,6 +270,3 @@ impl Upstream {
 
 /// How Tollgate names itself to tool servers.
 const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
-
-/// Room for the header fields of a request: the map is not made anew as they are added, down to `Content-Length`.
-const HEADERS: usize = 12;

@@ -10,7 +10,7 @@ use std::{
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
-use super::{Malformed, target::shown};
+use super::{Malformed, names, target::shown};
 
 /// A DNS name: lower-case A-labels, letters, digits, `-` and `_`, no trailing dot, at most 253 octets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,6 +20,11 @@ impl Name {
     /// The text, without a trailing dot.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether it stands for this machine, and is never asked for (RFC 6761, section 6.3).
+    pub fn is_localhost(&self) -> bool {
+        names::is_localhost(self)
     }
 
     /// Whether the name lies below `suffix`, at a label boundary; `suffix` itself does not.
@@ -56,6 +61,14 @@ impl fmt::Display for Host {
 }
 
 impl Host {
+    /// As it prints.
+    pub fn to_text(&self) -> Arc<str> {
+        match self {
+            Self::Name(name) => name.0.clone(),
+            Self::Ip(_) => self.to_string().into(),
+        }
+    }
+
     /// Reads a host that an operator wrote, alone: a name (IDN accepted and kept as its A-label) or an address,
     /// IPv6 with or without brackets.
     ///

@@ -177,6 +177,47 @@ impl Rules {
         Ok(judged)
     }
 
+    /// Judges the whole answer for infrastructure that the operator named, a parent proxy: private space is as good as any
+    /// there. Only the floor and this process stay shut.
+    ///
+    /// # Errors
+    ///
+    /// As [`Rules::judge`].
+    pub fn judge_infrastructure(
+        &self,
+        leg: &Leg,
+        target: &Target,
+        answer: &[IpAddr],
+    ) -> Result<Judged, Blocked> {
+        let case = Case {
+            rules: self,
+            leg,
+            target,
+        };
+        if answer.is_empty() {
+            return Err(case.no_address());
+        }
+        for &address in answer {
+            let meant = self.meant(address);
+            self.check_floor(&case, address, meant.unwrap_or(address))?;
+            let listening = |own: &SocketAddr| own.port() == target.port();
+            if self.own_listeners.iter().any(listening)
+                && self.is_own(meant.unwrap_or(address), target.port())
+            {
+                return Err(case.own(address));
+            }
+        }
+        let addresses = answer.iter().map(|&address| JudgedAddr {
+            address,
+            port: target.port(),
+        });
+        Ok(Judged {
+            addresses: addresses.collect(),
+            grant: None,
+            pinned: true,
+        })
+    }
+
     fn judge_one<'a>(&'a self, case: &Case<'a>, address: IpAddr) -> Result<Pass<'a>, Blocked> {
         let literal = matches!(case.target.host(), Host::Ip(_));
         let mapped = address.to_canonical() != address;

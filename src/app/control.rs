@@ -22,7 +22,7 @@ use tokio::{
 
 use self::pins::{Accepted, Pins, Selection};
 use super::status::Status;
-use crate::deadline::CEILING;
+use crate::{deadline::CEILING, tunnel::OpenTunnel};
 
 /// The longest request line: it may name thousands of tools.
 const MAX_REQUEST: u64 = 1 << 20;
@@ -45,6 +45,8 @@ pub enum Request {
     Status,
     /// Read the policy again, now.
     Reload,
+    /// The open tunnels of the forward proxy.
+    Tunnels,
     /// Finish what runs, then stop.
     Drain,
     /// What is pinned of a server, and what callers were shown that differs.
@@ -79,6 +81,8 @@ pub enum Answer {
         /// Settings that wait for a restart.
         restart: Vec<String>,
     },
+    /// To `tunnels`: what is open, the oldest first.
+    Tunnels(Vec<OpenTunnel>),
     /// The process drains.
     Draining,
     /// To `pins` and `pin_read`.

@@ -23,6 +23,7 @@ use crate::{
     refusal::Code,
     store::Store,
     telemetry::Metrics,
+    tunnel,
     upstream::{Breakers, Eras, OpenCircuit},
 };
 
@@ -36,6 +37,7 @@ pub(super) struct Core {
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) gateway: Arc<gateway::Shared>,
+    pub(super) tunnels: Arc<tunnel::Shared>,
     pub(super) eras: Arc<Eras>,
     pub(super) breakers: Arc<Breakers>,
     /// Accept nothing new, finish what runs.
@@ -117,6 +119,7 @@ impl Core {
         self.terms.store(Arc::new(terms(loaded)));
         self.gateway.take_up(&loaded.policy);
         let policy = &loaded.policy;
+        self.tunnels.take_up(policy);
         self.breakers.take_up(policy);
         self.eras.retain(|name| policy.servers.contains_key(name));
         if let (Some(tls), Some(material)) = (&self.tls, &loaded.tls)
@@ -146,6 +149,7 @@ impl Core {
             self.record(Record::lifecycle(self.clock.now(), "drain"));
             self.drain.cancel();
             self.gateway.drain();
+            self.tunnels.drain();
         }
     }
 

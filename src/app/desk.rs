@@ -49,6 +49,7 @@ impl Control for Desk {
         match request {
             Request::Status => Answer::Status(Box::new(core.status())),
             Request::Reload => self.reload().await,
+            Request::Tunnels => Answer::Tunnels(core.tunnels.tunnels()),
             Request::Drain => {
                 core.record_admin("drain", true);
                 core.begin_drain();

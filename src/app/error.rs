@@ -27,7 +27,7 @@ pub enum Error {
     /// A listener or the control socket cannot be opened.
     #[error("cannot open the {name} listener")]
     Listen {
-        /// `agents`, `ops` or `control`.
+        /// `agents`, `egress`, `ops` or `control`.
         name: &'static str,
         /// Why.
         source: listen::Error,

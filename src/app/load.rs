@@ -285,7 +285,11 @@ fn listeners(settings: &Settings) -> Vec<SocketAddr> {
         Some(Endpoint::Tcp(address)) => Some(address),
         _ => None,
     };
-    agents.into_iter().chain(settings.listen.ops).collect()
+    let listen = &settings.listen;
+    [agents, listen.egress, listen.ops]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Addresses of this host's interfaces, in order and once each, so that two readings compare.

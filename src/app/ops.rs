@@ -8,9 +8,12 @@ use std::{
     time::Duration,
 };
 
-use tokio::{net::UnixListener, time::sleep};
+use tokio::{
+    net::UnixListener,
+    time::{MissedTickBehavior, interval, sleep},
+};
 
-use super::{Error, control, desk::Desk, worker};
+use super::{Error, control, core::Core, desk::Desk, worker};
 use crate::listen::{Bound, Limits, Lobby, Ops, Origins, Recorder, accept};
 
 /// How long an ops request may still take once the workers have ended.
@@ -36,11 +39,22 @@ pub(super) fn start(
         .map_err(Error::Thread)
 }
 
+/// Looks after the tunnels of all workers.
+async fn look_after(core: Arc<Core>) {
+    let mut ticks = interval(worker::TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        core.tunnels.look_after();
+    }
+}
+
 async fn serve(shared: worker::Shared, control: StdListener, ops: Option<Bound>) -> io::Result<()> {
     let core = shared.core.clone();
     let control = UnixListener::from_std(control)?;
     tokio::spawn(control::serve(control, Arc::new(Desk::new(shared))));
     tokio::spawn(core.reloader.clone().watch());
+    tokio::spawn(look_after(core.clone()));
     let Some(ops) = ops else {
         core.stop.cancelled().await;
         return Ok(());

@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf, sync::Arc, thread::JoinHandle};
 
 use super::{Error, core::Core, reload::Outcome, status::Status, worker};
-use crate::{audit::Record, config::Endpoint, listen::Health};
+use crate::{audit::Record, config::Endpoint, listen::Health, tunnel::OpenTunnel};
 
 /// A running Tollgate. Dropping it lets it run on; [`Running::wait`] sees it to its end.
 pub struct Running {
@@ -11,6 +11,7 @@ pub struct Running {
     pub(super) workers: Vec<JoinHandle<()>>,
     pub(super) ops_thread: JoinHandle<()>,
     pub(super) agents: Option<Endpoint>,
+    pub(super) egress: Option<Endpoint>,
     pub(super) ops: Option<Endpoint>,
     pub(super) sockets: Vec<PathBuf>,
 }
@@ -23,6 +24,11 @@ impl Running {
     /// Where agents connect, with the real port; `None` if that listener is off.
     pub fn agents(&self) -> Option<&Endpoint> {
         self.agents.as_ref()
+    }
+
+    /// Where the forward proxy listens, with the real port; `None` if it is off.
+    pub fn egress(&self) -> Option<&Endpoint> {
+        self.egress.as_ref()
     }
 
     /// Where the ops listener stands; `None` if it is off.
@@ -81,6 +87,11 @@ impl Handle {
     /// How it is.
     pub fn status(&self) -> Status {
         self.0.status()
+    }
+
+    /// The open tunnels of the forward proxy, the oldest first.
+    pub fn tunnels(&self) -> Vec<OpenTunnel> {
+        self.0.tunnels.tunnels()
     }
 
     /// The metrics as OpenMetrics text.

@@ -35,6 +35,7 @@ use crate::{
     memory::Memory,
     store::Store,
     telemetry::Metrics,
+    tunnel,
     upstream::Breakers,
     vault::Keyring,
 };
@@ -112,10 +113,19 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
         keyring.sealer("rounds"),
         Catalog::new(store.clone()),
     );
+    let identity = identity(&loaded.settings, clock.clone());
+    let tunnels = tunnel::Shared::new(
+        identity,
+        loaded.policy.clone(),
+        journal.clone(),
+        clock.clone(),
+        metrics.clone(),
+    );
     let core = Core {
         terms: Arc::new(ArcSwap::from_pointee(terms(&loaded))),
         tls: doors.tls.clone(),
         gateway: Arc::new(shared),
+        tunnels: Arc::new(tunnels),
         eras: Arc::default(),
         breakers: Arc::new(Breakers::new(metrics.clone())),
         drain: CancellationToken::new(),
@@ -148,16 +158,21 @@ fn run(
     if let Some(Endpoint::Unix(path)) = &agents {
         sockets.push(path.clone());
     }
-    let ops_address = doors.ops.as_ref().map(|ops| ops.address.clone());
-    let limits = Limits {
-        connections: Limits::default()
-            .connections
-            .min(descriptors().saturating_sub(RESERVED) / 2),
-        ..Limits::default()
+    let egress = doors.egress.as_ref().map(|egress| egress.address.clone());
+    let ops = doors.ops.as_ref().map(|ops| ops.address.clone());
+    let lobby = |connections| {
+        let limits = Limits {
+            connections,
+            ..Limits::default()
+        };
+        let (metrics, drain) = (core.metrics.clone(), core.drain.clone());
+        Lobby::new(limits, doors.tls.clone(), metrics, drain)
     };
+    let (calls, proxied) = seats(descriptors().saturating_sub(RESERVED));
     let shared = worker::Shared {
         identity: identity(&loaded.settings, core.clock.clone()),
-        lobby: Lobby::new(limits, doors.tls, core.metrics.clone(), core.drain.clone()),
+        agents_lobby: lobby(calls),
+        egress_lobby: lobby(proxied),
         roots: egress::Tls::new(),
         bodies: Memory::new(Limits::BODIES),
         answers: Memory::new(Egress::ANSWERS),
@@ -166,25 +181,33 @@ fn run(
         core: core.clone(),
         grace,
     };
-    let agents_sockets = doors
-        .agents
-        .map(|agents| agents.sockets)
-        .unwrap_or_default();
-    let workers = worker::start_all(agents_sockets, &shared).inspect_err(|_| core.cut_all())?;
+    let sockets_of = |bound: Option<Bound>| bound.map(|bound| bound.sockets).unwrap_or_default();
+    let (agents_sockets, egress_sockets) = (sockets_of(doors.agents), sockets_of(doors.egress));
+    let doors_of_workers = worker::Sockets::of_each(agents_sockets, egress_sockets);
+    let workers = worker::start_all(doors_of_workers, &shared).inspect_err(|_| core.cut_all())?;
     let ops_thread = ops::start(shared, control, doors.ops).inspect_err(|_| core.cut_all())?;
     Ok(Running {
         core,
         workers,
         ops_thread,
         agents,
-        ops: ops_address,
+        egress,
+        ops,
         sockets,
     })
+}
+
+/// Connections of the agents listener and of the egress listener, each of which may need two descriptors. Neither can
+/// take all of them from the other.
+fn seats(descriptors: usize) -> (usize, usize) {
+    let calls = Limits::default().connections.min(descriptors / 2);
+    (calls, descriptors / 20 * 9)
 }
 
 /// The listeners of a process, bound.
 struct Doors {
     agents: Option<Bound>,
+    egress: Option<Bound>,
     ops: Option<Bound>,
     tls: Option<Tls>,
 }
@@ -200,9 +223,13 @@ impl Doors {
             .agents
             .as_ref()
             .map(|agents| Bound::new(agents, workers.get()));
+        let egress = listen
+            .egress
+            .map(|egress| Bound::new(&Endpoint::Tcp(egress), workers.get()));
         let ops = listen.ops.map(|ops| Bound::new(&Endpoint::Tcp(ops), 1));
         Ok(Self {
             agents: agents.transpose().map_err(failed("agents"))?,
+            egress: egress.transpose().map_err(failed("egress"))?,
             ops: ops.transpose().map_err(failed("ops"))?,
             tls: tls.transpose().map_err(failed("agents"))?,
         })
@@ -216,11 +243,13 @@ impl Doors {
                 tls,
             })
         };
-        let agents = of("agents", &self.agents, self.tls.is_some());
-        agents
-            .into_iter()
-            .chain(of("ops", &self.ops, false))
-            .collect()
+        let tls = self.tls.is_some();
+        let listeners = [
+            of("agents", &self.agents, tls),
+            of("egress", &self.egress, tls),
+            of("ops", &self.ops, false),
+        ];
+        listeners.into_iter().flatten().collect()
     }
 }
 

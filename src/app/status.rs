@@ -37,7 +37,7 @@ pub struct Status {
 /// A listener.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListenerStatus {
-    /// `agents` or `ops`.
+    /// `agents`, `egress` or `ops`.
     pub name: String,
     /// `IP:PORT` or `unix:PATH`.
     pub address: String,

@@ -22,20 +22,22 @@ use crate::{
     egress::{self, Dns, DnsSettings, DnsSetupError, Egress, TcpDialer},
     gateway::Gateway,
     identity::Identity,
-    listen::{Agents, Lobby, Recorder, Socket, accept},
+    listen::{Agents, Lobby, Recorder, Serve, Socket, accept},
     memory::Memory,
+    tunnel::Proxy,
     upstream::Upstream,
 };
 
 /// How often a worker looks after its connections and for changed settings.
-const TICK: Duration = Duration::from_secs(1);
+pub(super) const TICK: Duration = Duration::from_secs(1);
 
 /// What workers share beyond [`Core`].
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) core: Arc<Core>,
     pub(super) identity: Identity,
-    pub(super) lobby: Lobby,
+    pub(super) agents_lobby: Lobby,
+    pub(super) egress_lobby: Lobby,
     pub(super) roots: egress::Tls,
     pub(super) bodies: Memory,
     pub(super) answers: Memory,
@@ -43,16 +45,35 @@ pub(super) struct Shared {
     pub(super) grace: Duration,
 }
 
-/// Starts one thread for each socket and returns once all of them accept.
+/// The sockets of one worker.
+pub(super) struct Sockets {
+    agents: Option<Socket>,
+    egress: Option<Socket>,
+}
+
+impl Sockets {
+    /// Those of each worker; a listener that is off has none.
+    pub(super) fn of_each(agents: Vec<Socket>, egress: Vec<Socket>) -> Vec<Self> {
+        let workers = agents.len().max(egress.len());
+        let (mut agents, mut egress) = (agents.into_iter(), egress.into_iter());
+        let sockets = (0..workers).map(|_| Self {
+            agents: agents.next(),
+            egress: egress.next(),
+        });
+        sockets.collect()
+    }
+}
+
+/// Starts one thread for each worker's sockets and returns once all of them accept.
 pub(super) fn start_all(
-    sockets: Vec<Socket>,
+    sockets: Vec<Sockets>,
     shared: &Shared,
 ) -> Result<Vec<JoinHandle<()>>, Error> {
     let (told, ready) = mpsc::channel();
     let mut threads = Vec::with_capacity(sockets.len());
-    for (number, socket) in sockets.into_iter().enumerate() {
+    for (number, sockets) in sockets.into_iter().enumerate() {
         let (shared, told) = (shared.clone(), told.clone());
-        let work = move || run(socket, &shared, told);
+        let work = move || run(sockets, &shared, told);
         let thread = thread::Builder::new()
             .name(format!("worker-{number}"))
             .spawn(work);
@@ -64,7 +85,7 @@ pub(super) fn start_all(
     Ok(threads)
 }
 
-fn run(socket: Socket, shared: &Shared, told: Sender<Result<(), Error>>) {
+fn run(sockets: Sockets, shared: &Shared, told: Sender<Result<(), Error>>) {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return drop(told.send(Err(Error::Thread(error)))),
@@ -77,7 +98,7 @@ fn run(socket: Socket, shared: &Shared, told: Sender<Result<(), Error>>) {
         drop(told.send(Ok(())));
         // Whoever starts us waits until nobody can send any more.
         drop(told);
-        work(socket, shared, egress).await;
+        work(sockets, shared, egress).await;
     });
     // What the grace period did not suffice for is dropped here, and leaves its record as it goes.
     drop(runtime);
@@ -132,7 +153,7 @@ fn through(shared: &Shared, egress: &Egress) -> Gateway {
     Gateway::new(upstream, core.gateway.clone())
 }
 
-async fn work(socket: Socket, shared: &Shared, egress: Egress) {
+async fn work(sockets: Sockets, shared: &Shared, egress: Egress) {
     let core = &shared.core;
     let gateway = through(shared, &egress);
     let caretaker = gateway.clone();
@@ -148,14 +169,27 @@ async fn work(socket: Socket, shared: &Shared, egress: Egress) {
         recorder,
         shared.bodies.clone(),
     );
+    let proxy = Proxy::new(egress.clone(), core.tunnels.clone());
+    let accepting = async {
+        tokio::join!(
+            attend(sockets.agents, &shared.agents_lobby, agents),
+            attend(sockets.egress, &shared.egress_lobby, proxy),
+        )
+    };
     tokio::select! {
-        served = accept(socket, shared.lobby.clone(), agents) => {
-            if let Err(error) = served {
-                tracing::error!(%error, "a worker cannot accept");
-            }
-        }
+        _ = accepting => {}
         () = keep_up(core, &egress, &caretaker) => {}
         () = patience(core, shared.grace) => tracing::warn!("the grace period is over; calls are cut off"),
+    }
+}
+
+/// Serves a listener to its end, if there is one.
+async fn attend(socket: Option<Socket>, lobby: &Lobby, server: impl Serve) {
+    let Some(socket) = socket else {
+        return;
+    };
+    if let Err(error) = accept(socket, lobby.clone(), server).await {
+        tracing::error!(%error, "a worker cannot accept");
     }
 }
 

@@ -92,6 +92,13 @@ pub(super) fn body(record: &Record) -> Vec<u8> {
             }
         });
     }
+    if let Some(tunnel) = record.tunnel {
+        line.object(key!("tunnel"), |inner| {
+            inner.number(key!("in"), tunnel.bytes_in);
+            inner.number(key!("out"), tunnel.bytes_out);
+            inner.word(key!("closed_by"), tunnel.closed_by);
+        });
+    }
     if record.took.is_some() || record.took_upstream.is_some() {
         line.object(key!("ms"), |ms| {
             ms.millis(key!("total"), record.took);
@@ -135,7 +142,9 @@ fn place(line: &mut Fields<'_>, target: &RecordTarget) {
         }
         line.out.push(b']');
     }
-    line.flag(key!("pinned"), target.pinned);
+    if let Some(pinned) = target.pinned {
+        line.flag(key!("pinned"), pinned);
+    }
 }
 
 /// The common form is written without the formatter, which takes longer than the rest of the target.

@@ -20,6 +20,8 @@ pub enum Kind {
     List,
     /// Any other request, malformed ones included.
     Request,
+    /// A request to the forward proxy: its verdict, and what came of it.
+    Egress,
     /// A change of what is pinned of a server, or something that is not as it was pinned.
     Catalog,
     /// A policy that was loaded or refused.
@@ -32,10 +34,11 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Call,
         Self::List,
         Self::Request,
+        Self::Egress,
         Self::Catalog,
         Self::Policy,
         Self::Lifecycle,
@@ -48,6 +51,7 @@ impl Kind {
             Self::Call => "call",
             Self::List => "list",
             Self::Request => "request",
+            Self::Egress => "egress",
             Self::Catalog => "catalog",
             Self::Policy => "policy",
             Self::Lifecycle => "lifecycle",
@@ -87,6 +91,8 @@ pub enum OutcomeKind {
     Refused,
     /// It was let through and failed.
     Failed,
+    /// It was let through by a rule that only reports, and would be refused without that.
+    WouldRefuse,
 }
 
 impl OutcomeKind {
@@ -96,6 +102,7 @@ impl OutcomeKind {
             Self::Allowed => "allowed",
             Self::Refused => "refused",
             Self::Failed => "failed",
+            Self::WouldRefuse => "would_refuse",
         }
     }
 }
@@ -109,8 +116,19 @@ pub struct RecordTarget {
     pub port: u16,
     /// The judged answer.
     pub addresses: Vec<IpAddr>,
-    /// Whether the address was judged.
-    pub pinned: bool,
+    /// Whether the addresses were judged; `None` before anything was resolved.
+    pub pinned: Option<bool>,
+}
+
+/// What went through a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordTunnel {
+    /// Bytes from the target to the client.
+    pub bytes_in: u64,
+    /// Bytes from the client to the target.
+    pub bytes_out: u64,
+    /// Who or what closed it: `client`, `target`, `policy`, `credential`, `drain`, or the bound that was reached.
+    pub closed_by: &'static str,
 }
 
 /// A record before the journal adds `seq`, `prev` and `hash`. What is absent is left out of the line.
@@ -155,6 +173,8 @@ pub struct Record {
     pub result_cut: Option<usize>,
     /// Whether the result says `isError`.
     pub result_is_error: Option<bool>,
+    /// What went through a tunnel, once that is over.
+    pub tunnel: Option<RecordTunnel>,
     /// How long it took in all; written as milliseconds with three decimals.
     pub took: Option<Duration>,
     /// The upstream's part of that.
@@ -185,6 +205,7 @@ impl Record {
             result_bytes: None,
             result_cut: None,
             result_is_error: None,
+            tunnel: None,
             took: None,
             took_upstream: None,
             request_id: None,

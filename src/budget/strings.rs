@@ -86,26 +86,24 @@ pub fn bounded(kind: Text, text: &str, max: usize) -> Result<Option<String>, Too
 }
 
 /// Bytes of what notices of progress say in words, at most.
-pub fn spoken(notices: &str) -> usize {
-    let bytes = notices.as_bytes();
+pub fn spoken(notices: &[u8]) -> usize {
     // A key may be spelled with escapes, and so may what looks like one be part of a string. Hardly ever is there any.
-    if memchr::memchr(b'\\', bytes).is_some() {
-        let values = values(notices);
+    if memchr::memchr(b'\\', notices).is_some() {
+        let values = values(std::str::from_utf8(notices).unwrap_or_default());
         let spoken = values.filter(|found| found.key == "message" || found.key.contains('\\'));
         return spoken.map(|found| found.inner.len()).sum();
     }
     static KEY: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(MESSAGE));
-    let keys = KEY.find_iter(bytes);
+    let keys = KEY.find_iter(notices);
     keys.map(|at| plain_value(&notices[at + MESSAGE.len()..]))
         .sum()
 }
 
 /// The length of the string that is the value of the key before `rest`, which holds no escape.
-fn plain_value(rest: &str) -> usize {
-    let space = [' ', '\t', '\n', '\r'];
-    let value = rest.trim_start_matches(space).strip_prefix(':');
-    let inner = value.and_then(|value| value.trim_start_matches(space).strip_prefix('"'));
-    let end = inner.and_then(|inner| memchr::memchr(b'"', inner.as_bytes()));
+fn plain_value(rest: &[u8]) -> usize {
+    let value = rest.trim_ascii_start().strip_prefix(b":");
+    let inner = value.and_then(|value| value.trim_ascii_start().strip_prefix(b"\""));
+    let end = inner.and_then(|inner| memchr::memchr(b'"', inner));
     end.unwrap_or_default()
 }
 
@@ -355,7 +353,7 @@ mod tests {
                 Some(r#"{"params":{"mess\u0061ge":"","progress":1}}"#),
             ),
         ] {
-            assert_eq!(spoken(notice), bytes, "{notice}");
+            assert_eq!(spoken(notice.as_bytes()), bytes, "{notice}");
             assert_eq!(muted(notice), told.unwrap_or(notice));
         }
     }

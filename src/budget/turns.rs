@@ -2,11 +2,12 @@
 
 use std::{
     collections::HashMap,
-    hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState},
+    hash::{BuildHasherDefault, Hasher},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use ahash::RandomState;
 use tokio::time::Instant;
 
 use crate::subject::Subject;

@@ -20,6 +20,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use ahash::RandomState;
 use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 
@@ -105,7 +106,7 @@ type Known = Result<Compiled, Unusable>;
 /// Compiled schemas, shared by all tools that have the same.
 #[derive(Debug)]
 pub struct Schemas {
-    kept: Cache<[u8; 32], Arc<Known>>,
+    kept: Cache<[u8; 32], Arc<Known>, RandomState>,
     aside: Aside,
 }
 
@@ -117,7 +118,7 @@ impl Default for Schemas {
                 Ok(compiled) => compiled.weight(),
                 Err(_) => UNUSABLE_BYTES,
             })
-            .build();
+            .build_with_hasher(RandomState::default());
         Self {
             kept,
             aside: Aside::default(),

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use ahash::RandomState;
 use tokio::time::Instant;
 
 use super::{
@@ -26,7 +27,7 @@ pub(super) struct Sights {
 pub(super) struct Seen {
     view: View,
     kind: ItemKind,
-    by_name: HashMap<Arc<str>, Standing>,
+    by_name: HashMap<Arc<str>, Standing, RandomState>,
     /// When the whole list was read last, and how often the server had said by then that it changed.
     pub(super) read: Option<(Instant, u64)>,
 }
@@ -119,7 +120,7 @@ impl Sights {
             self.seen.push(Seen {
                 view,
                 kind,
-                by_name: HashMap::new(),
+                by_name: HashMap::default(),
                 read: None,
             });
             self.seen.len() - 1

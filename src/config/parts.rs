@@ -28,14 +28,18 @@ const TURNS: RangeInclusive<u64> = 64 << 10..=1 << 40;
 
 pub(super) fn listen(table: &Table<'_>) -> Listen {
     let defaults = Listen::default();
-    table.only_empty(&["egress", "web"]);
+    table.only_empty(&["web"]);
     Listen {
         agents: table
             .text("agents")
             .map_or(defaults.agents, |text| endpoint(table, &text)),
+        egress: table
+            .text("egress")
+            .map_or(defaults.egress, |text| tcp(table, &text)),
+        // Metrics and health carry no credential and no TLS, so they may stand on any address: who can reach it sees them.
         ops: table
             .text("ops")
-            .map_or(defaults.ops, |text| ops(table, &text)),
+            .map_or(defaults.ops, |text| tcp(table, &text)),
         tls: table.table("tls").and_then(|table| tls(&table)),
         behind_tls: table.flag("behind_tls").unwrap_or_default(),
         allowed_origins: allowed_origins(table),
@@ -57,8 +61,8 @@ fn endpoint(table: &Table<'_>, text: &Item<String>) -> Option<Endpoint> {
     Some(Endpoint::Unix(PathBuf::from(path)))
 }
 
-/// Metrics and health carry no credential and no TLS, so they may stand on any address: who can reach it sees them.
-fn ops(table: &Table<'_>, text: &Item<String>) -> Option<SocketAddr> {
+/// An address; `None` is off.
+fn tcp(table: &Table<'_>, text: &Item<String>) -> Option<SocketAddr> {
     if text.value.is_empty() {
         return None;
     }

@@ -1,6 +1,6 @@
 //! `tollgate.toml`, from top to bottom.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use super::{
     DATABASE, Endpoint, Environment, FILE, Identity, Listen, Method, Settings,
@@ -186,13 +186,10 @@ fn check_local(
         Some(_) => "`[identity.local]` asks nobody for a credential",
         None => "without `[identity]` nobody is asked for a credential",
     };
-    if listen
-        .agents
-        .as_ref()
-        .is_some_and(|agents| !agents.is_local())
-    {
+    if let Some(key) = exposed(listen).first() {
         root.fault(place.fault(format!(
-            "{why}, but listen.agents is open to other machines; add `[identity.keys]`, or listen on 127.0.0.1 or unix:PATH"
+            "{why}, but listen.{key} is open to other machines; add `[identity.keys]`, or listen on 127.0.0.1{}",
+            if *key == "agents" { " or unix:PATH" } else { "" }
         )));
     }
     if environment.kubernetes_service_host.is_some() && !forced {
@@ -204,14 +201,13 @@ fn check_local(
 }
 
 fn check_exposure(root: &Table<'_>, listen: &Listen) {
-    let open = listen
-        .agents
-        .as_ref()
-        .is_some_and(|agents| !agents.is_local());
-    if open && listen.tls.is_none() && !listen.behind_tls {
+    if listen.tls.is_some() || listen.behind_tls {
+        return;
+    }
+    for key in exposed(listen) {
         let place = root
             .table("listen")
-            .map_or_else(|| root.place(), |table| table.place_of("agents"));
+            .map_or_else(|| root.place(), |table| table.place_of(key));
         root.fault(place.fault(
             "open to other machines without TLS; add tls = { cert = …, key = … }, or behind_tls = true where TLS \
              ends in front of it",
@@ -219,20 +215,44 @@ fn check_exposure(root: &Table<'_>, listen: &Listen) {
     }
 }
 
+/// The listeners for agents that other machines can reach, by their keys.
+fn exposed(listen: &Listen) -> Vec<&'static str> {
+    let agents = listen.agents.as_ref().map(Endpoint::is_local);
+    let egress = listen.egress.map(|egress| egress.ip().is_loopback());
+    let listeners = [("agents", agents), ("egress", egress)].into_iter();
+    let open = listeners.filter(|(_, local)| *local == Some(false));
+    open.map(|(key, _)| key).collect()
+}
+
 /// Two listeners cannot share an address and port; an unspecified address is every one of its family.
 fn check_distinct(root: &Table<'_>, listen: &Listen) {
-    let (Some(Endpoint::Tcp(agents)), Some(ops)) = (&listen.agents, listen.ops) else {
-        return;
+    let agents = match listen.agents {
+        Some(Endpoint::Tcp(address)) => Some(address),
+        _ => None,
     };
-    let everywhere = agents.ip().is_unspecified() || ops.ip().is_unspecified();
-    let overlap = agents.ip() == ops.ip() || (everywhere && agents.is_ipv4() == ops.is_ipv4());
-    if agents.port() == 0 || agents.port() != ops.port() || !overlap {
-        return;
+    let listeners = [
+        ("agents", agents),
+        ("egress", listen.egress),
+        ("ops", listen.ops),
+    ];
+    let listeners = listeners.map(|(key, address)| Some(key).zip(address));
+    let listeners: Vec<_> = listeners.into_iter().flatten().collect();
+    for (at, (key, address)) in listeners.iter().enumerate() {
+        let mut before = listeners[..at].iter();
+        let Some((first, taken)) = before.find(|(_, other)| overlap(*address, *other)) else {
+            continue;
+        };
+        let place = root
+            .table("listen")
+            .map_or_else(|| root.place(), |table| table.place_of(key));
+        root.fault(place.fault(format!(
+            "listen.{first} ({taken}) and listen.{key} ({address}) want the same port; give one of them another"
+        )));
     }
-    let place = root
-        .table("listen")
-        .map_or_else(|| root.place(), |table| table.place_of("ops"));
-    root.fault(place.fault(format!(
-        "listen.agents ({agents}) and listen.ops ({ops}) want the same port; give one of them another"
-    )));
+}
+
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
+    let alike = one.ip() == other.ip() || (everywhere && one.is_ipv4() == other.is_ipv4());
+    one.port() != 0 && one.port() == other.port() && alike
 }

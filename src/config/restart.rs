@@ -16,6 +16,7 @@ impl Settings {
         keep("state_dir", self.state_dir != running.state_dir);
         keep("store", self.store != running.store);
         keep("listen.agents", self.listen.agents != running.listen.agents);
+        keep("listen.egress", self.listen.egress != running.listen.egress);
         keep("listen.ops", self.listen.ops != running.listen.ops);
         keep("listen.tls", self.listen.tls != running.listen.tls);
         keep(

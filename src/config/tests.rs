@@ -73,7 +73,7 @@ offer = "allowed"
 [listen]
 agents = "0.0.0.0:8700"
 ops = "[::1]:9000"
-egress = ""
+egress = "[::1]:9001"
 web = ""
 behind_tls = true
 allowed_origins = ["HTTPS://App.example.com:443", "http://localhost:5173"]
@@ -112,6 +112,7 @@ parent_resolves = true
             store: "/srv/tollgate/pins.db".into(),
             listen: Listen {
                 agents: Some(Endpoint::Tcp(address("0.0.0.0:8700"))),
+                egress: Some(address("[::1]:9001")),
                 ops: Some(address("[::1]:9000")),
                 tls: Some(Tls {
                     cert: Source::File("tls.crt".into()),
@@ -182,7 +183,6 @@ fn what_this_version_lacks_is_refused_key_by_key() {
 naming = "mcp"
 offer = "connected"
 [listen]
-egress = "127.0.0.1:8701"
 web = "127.0.0.1:8703"
 [identity.jwt]
 issuer = "x"
@@ -202,16 +202,15 @@ group = "siem"
         "\
 tollgate.toml:2:10: naming: `mcp` is not available in this version; use `server`
 tollgate.toml:3:9: offer: `connected` is not available in this version; use `allowed`
-tollgate.toml:5:10: listen.egress: this key is not available in this version; use \"\", or remove it
-tollgate.toml:6:7: listen.web: this key is not available in this version; use \"\", or remove it
-tollgate.toml:7:1: identity.jwt: this key is not available in this version; remove it
-tollgate.toml:9:1: identity.mtls: this key is not available in this version; remove it
-tollgate.toml:12:7: store.url: PostgreSQL is not available in this version; use \"sqlite:PATH\", or remove the key
-tollgate.toml:13:1: vault: this key is not available in this version; remove it
-tollgate.toml:14:1: connect: this key is not available in this version; remove it
-tollgate.toml:15:1: web: this key is not available in this version; remove it
-tollgate.toml:17:13: audit.arguments: `redacted` is not available in this version; use `none`
-tollgate.toml:18:9: audit.group: this key is not available in this version; use \"\", or remove it"
+tollgate.toml:5:7: listen.web: this key is not available in this version; use \"\", or remove it
+tollgate.toml:6:1: identity.jwt: this key is not available in this version; remove it
+tollgate.toml:8:1: identity.mtls: this key is not available in this version; remove it
+tollgate.toml:11:7: store.url: PostgreSQL is not available in this version; use \"sqlite:PATH\", or remove the key
+tollgate.toml:12:1: vault: this key is not available in this version; remove it
+tollgate.toml:13:1: connect: this key is not available in this version; remove it
+tollgate.toml:14:1: web: this key is not available in this version; remove it
+tollgate.toml:16:13: audit.arguments: `redacted` is not available in this version; use `none`
+tollgate.toml:17:9: audit.group: this key is not available in this version; use \"\", or remove it"
     );
 }
 
@@ -222,6 +221,11 @@ fn the_local_user_stays_on_a_machine_of_ones_own() {
         faults(open),
         "tollgate.toml:1:1: without `[identity]` nobody is asked for a credential, but listen.agents is open to other \
          machines; add `[identity.keys]`, or listen on 127.0.0.1 or unix:PATH"
+    );
+    assert_eq!(
+        faults(&open.replace("agents", "egress").replace("8700", "8701")),
+        "tollgate.toml:1:1: without `[identity]` nobody is asked for a credential, but listen.egress is open to other \
+         machines; add `[identity.keys]`, or listen on 127.0.0.1"
     );
     let explicit = format!("{open}[identity.local]\nuser = \"me\"\n");
     assert!(

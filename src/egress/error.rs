@@ -5,6 +5,7 @@ use std::{error::Error as _, fmt::Write as _, sync::Arc, time::Duration};
 use super::{Destination, DialError, Fault, ResolveError, TlsError};
 use crate::{
     address::Blocked,
+    deadline::Deadline,
     refusal::{Code, Refusal},
 };
 
@@ -120,6 +121,24 @@ pub enum Error {
         /// What is wrong with it.
         source: std::io::Error,
     },
+    /// The parent proxy could not be used.
+    #[error("the parent proxy `{parent}` could not be used")]
+    Parent {
+        /// Its host and port.
+        parent: Arc<str>,
+        /// Why.
+        source: Box<Self>,
+    },
+    /// The parent proxy opened no tunnel.
+    #[error("the parent proxy `{parent}` answered {status} when it was asked for `{host}`")]
+    ParentStatus {
+        /// Its host and port.
+        parent: Arc<str>,
+        /// The host.
+        host: Arc<str>,
+        /// The status, not 2xx.
+        status: u16,
+    },
     /// The connection broke after the request was handed to it.
     #[error("the connection to `{host}` broke before its answer was complete")]
     Lost {
@@ -147,7 +166,51 @@ impl Error {
             Self::TooLarge { .. } => Code::ResponseTooLarge,
             Self::Overloaded { .. } => Code::AnswersOverloaded,
             Self::Coding { .. } | Self::Undecodable { .. } => Code::ResponseEncoding,
+            Self::Parent { source, .. } => match source.code() {
+                late @ (Code::ConnectTimeout
+                | Code::DnsTimeout
+                | Code::FirstByteTimeout
+                | Code::CallTimeout) => late,
+                _ => Code::ParentFailed,
+            },
+            Self::ParentStatus { .. } => Code::ParentFailed,
             Self::Lost { .. } => Code::ConnectionLost,
+        }
+    }
+
+    /// No address accepted a connection within `limit`, or before the deadline.
+    pub(super) fn unconnected(
+        host: &Arc<str>,
+        source: DialError,
+        limit: Duration,
+        deadline: Deadline,
+    ) -> Self {
+        match source {
+            DialError::TimedOut { .. } => Self::connect_late(host, limit, deadline),
+            DialError::Failed { .. } | DialError::Closed(_) => Self::Connect {
+                host: host.clone(),
+                source,
+            },
+        }
+    }
+
+    /// Connecting took longer than `limit`, or than the deadline lets it.
+    pub(super) fn connect_late(host: &Arc<str>, limit: Duration, deadline: Deadline) -> Self {
+        let host = host.clone();
+        if deadline.passed() {
+            Self::CallTimeout { host }
+        } else {
+            Self::ConnectTimeout { host, limit }
+        }
+    }
+
+    /// An exchange that broke after its request was begun.
+    pub(super) fn broken(host: &Arc<str>, source: Fault) -> Self {
+        let host = host.clone();
+        if source.is_head() {
+            Self::ResponseHead { host, source }
+        } else {
+            Self::Lost { host, source }
         }
     }
 

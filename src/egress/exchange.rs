@@ -139,18 +139,20 @@ impl Live {
         rests.then_some(self)
     }
 
+    /// The stream, and what it brought that nobody has taken.
+    pub(super) fn into_stream(self) -> (Box<dyn Io>, Bytes) {
+        (self.io, self.input.freeze())
+    }
+
     /// Sends a request and waits until `until` for the head of the response.
     pub(super) async fn exchange(
         mut self: Box<Self>,
         wire: Wire,
         until: Instant,
     ) -> Result<(Box<Self>, StatusCode, Fields), Broken> {
-        if let Some(source) = self.spoiled() {
-            return Err(Broken::NotSent(NotSent { wire, source }));
-        }
-        self.alarm.set(Some(until));
         let method = wire.method.clone();
-        self.wire = Some(wire);
+        self.begin(wire).map_err(Broken::NotSent)?;
+        self.alarm.set(Some(until));
         let mut heads = Heads::default();
         let result = poll_fn(
             |context| match self.poll_head(&method, &mut heads, context) {
@@ -163,6 +165,30 @@ impl Live {
             Some(Err(fault)) => Err(Broken::Lost(fault)),
             None => Err(Broken::Late),
         }
+    }
+
+    /// Takes a request to write, unless the connection has ended meanwhile.
+    pub(super) fn begin(&mut self, wire: Wire) -> Result<(), NotSent> {
+        if let Some(source) = self.spoiled() {
+            return Err(NotSent { wire, source });
+        }
+        self.give(wire);
+        Ok(())
+    }
+
+    /// Whether all of the request that it was given is written, and more may follow.
+    pub(super) fn takes(&self) -> bool {
+        self.wire.is_none() && self.broken.is_none()
+    }
+
+    /// Takes more of a request to write, once it [takes](Live::takes) it.
+    pub(super) fn give(&mut self, more: Wire) {
+        self.wire = Some(more);
+    }
+
+    /// Where the body of the response ends.
+    pub(super) fn framing(&self) -> &Framing {
+        &self.framing
     }
 
     /// What of the body is ready now, as one piece of at most [`MAX_READ`] bytes; `None` at its end.
@@ -217,7 +243,8 @@ impl Live {
         }
     }
 
-    fn poll_head(
+    /// The next head of a response to a `method` request.
+    pub(super) fn poll_head(
         &mut self,
         method: &Method,
         heads: &mut Heads,
@@ -246,7 +273,7 @@ impl Live {
     }
 
     /// Writes what is left of the request, as far as it goes.
-    fn write(&mut self, context: &mut Context<'_>) {
+    pub(super) fn write(&mut self, context: &mut Context<'_>) {
         let Some(wire) = &mut self.wire else {
             return;
         };

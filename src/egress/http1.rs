@@ -3,13 +3,15 @@
 mod chunked;
 mod fields;
 mod framing;
+mod incoming;
 mod response;
 
 use std::io;
 
 pub use fields::Fields;
-pub(super) use framing::Framing;
 pub use framing::digits;
+pub(super) use framing::{Framing, length, only_chunked};
+pub use incoming::Incoming;
 pub(super) use response::Heads;
 
 /// The most bytes of a head, interim ones counted with it.

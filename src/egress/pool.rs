@@ -7,13 +7,14 @@ use std::{
     time::Duration,
 };
 
+use ahash::RandomState;
 use http::HeaderName;
 use tokio::time::Instant;
 
 use super::{Fields, exchange::Live};
 use crate::{
-    address::{Host, JudgedAddr, Scheme},
-    policy::Permit,
+    address::{JudgedAddr, Target},
+    policy::{Permit, ProxyPermit},
     subject::Owner,
 };
 
@@ -34,18 +35,28 @@ const SWEEP: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     owner: Owner,
-    server: Arc<str>,
+    way: Way,
     generation: u64,
-    scheme: Scheme,
-    host: Host,
+    target: Target,
     address: JudgedAddr,
-    trust: [u8; 32],
+}
+
+/// What a connection is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Way {
+    /// Calls of a registered server, trusted like this.
+    Server { name: Arc<str>, trust: [u8; 32] },
+    /// Plain requests of the forward proxy.
+    Proxy,
 }
 
 /// Equality looks at everything; of what tells keys apart, only the words that differ much are worth hashing.
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.server.hash(state);
+        match &self.way {
+            Way::Server { name, .. } => name.hash(state),
+            Way::Proxy => self.target.host().hash(state),
+        }
         self.owner.user.hash(state);
     }
 }
@@ -55,13 +66,30 @@ impl Key {
         let server = permit.server();
         Self {
             owner: permit.owner().clone(),
-            server: server.name.clone(),
+            way: Way::Server {
+                name: server.name.clone(),
+                trust: server.trust.digest,
+            },
             generation: permit.generation(),
-            scheme: server.endpoint.target().scheme(),
-            host: server.endpoint.target().host().clone(),
+            target: server.endpoint.target().clone(),
             address,
-            trust: server.trust.digest,
         }
+    }
+
+    /// For a plain request of the forward proxy.
+    pub(super) fn of_proxy(permit: &ProxyPermit, address: JudgedAddr) -> Self {
+        Self {
+            owner: permit.owner().clone(),
+            way: Way::Proxy,
+            generation: permit.generation(),
+            target: permit.target().clone(),
+            address,
+        }
+    }
+
+    /// Where the connection leads.
+    pub(super) fn address(&self) -> JudgedAddr {
+        self.address
     }
 
     /// The same connection to another address of the answer.
@@ -76,7 +104,7 @@ pub(super) struct Pool(Arc<Mutex<Parked>>);
 
 #[derive(Default)]
 struct Parked {
-    by_key: HashMap<Key, Vec<Idle>>,
+    by_key: HashMap<Key, Vec<Idle>, RandomState>,
     total: usize,
     oldest: u64,
     swept: Option<Instant>,

@@ -1,16 +1,17 @@
 //! One request, from its permit to the head of its answer.
 
 mod call;
+mod lines;
 mod request;
 
 use std::{net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
-use http::{Request, StatusCode};
-use tokio::time::timeout_at;
+use http::{Method, StatusCode};
 
 use self::call::Call;
-use super::{Body, Egress, Error, Failed, Fields, locate};
+pub use self::lines::FieldLines;
+use super::{Body, Egress, Failed, Fields};
 use crate::{
     address::Judged,
     audit::{Intent, Recorded},
@@ -22,8 +23,12 @@ use crate::{
 pub struct Outbound<'a> {
     /// Who may, where, within which limits.
     pub permit: &'a Permit,
-    /// Method, headers and body; the URI comes from the permit's server, as do `Host` and the framing.
-    pub request: Request<Bytes>,
+    /// Its method.
+    pub method: Method,
+    /// Its header fields; path and `Host` come from the permit's server, and the framing from the body.
+    pub fields: FieldLines,
+    /// Its body.
+    pub body: Bytes,
     /// What it does there.
     pub effect: &'a Effect,
     /// The end of the call.
@@ -77,7 +82,9 @@ impl Egress {
     pub async fn send(&self, out: Outbound<'_>) -> Result<Inbound, Failed> {
         let Outbound {
             permit,
-            request,
+            method,
+            fields,
+            body,
             effect: _kept,
             deadline,
         } = out;
@@ -88,11 +95,9 @@ impl Egress {
             not_sent: true,
             destination: None,
         };
-        let wire = request::wire(server, request);
-        let judged = self.judge(permit, &host, deadline).await;
-        if let Err(Error::Blocked(blocked)) = &judged {
-            self.0.metrics.blocked(blocked.code.as_str());
-        }
+        let wire = request::wire(server, method, &fields, body);
+        let (rules, leg, target) = (permit.addresses(), permit.leg(), server.endpoint.target());
+        let judged = self.locate(rules, &leg, target, &host, deadline).await;
         let judged = judged.map_err(unsent)?;
         let destination = Destination::new(host, server.endpoint.target().port(), &judged);
         let call = Call {
@@ -115,29 +120,10 @@ impl Egress {
             }),
         }
     }
-
-    async fn judge(
-        &self,
-        permit: &Permit,
-        host: &Arc<str>,
-        deadline: Deadline,
-    ) -> Result<Judged, Error> {
-        let resolver = self.resolver();
-        let leg = permit.leg();
-        let judging = locate(
-            permit.addresses(),
-            &leg,
-            permit.server().endpoint.target(),
-            &*resolver,
-        );
-        timeout_at(deadline.instant(), judging)
-            .await
-            .unwrap_or_else(|_| Err(Error::CallTimeout { host: host.clone() }))
-    }
 }
 
 impl Destination {
-    fn new(host: Arc<str>, port: u16, judged: &Judged) -> Self {
+    pub(super) fn new(host: Arc<str>, port: u16, judged: &Judged) -> Self {
         Self {
             host,
             port,

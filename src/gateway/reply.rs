@@ -96,7 +96,8 @@ impl Body for ReplyBody {
 
 /// A JSON answer that ends a request whose record is kept.
 fn json(status: StatusCode, pieces: Vec<Bytes>, _proof: Proof) -> Response<ReplyBody> {
-    let body = if pieces.iter().map(Bytes::len).sum::<usize>() <= SHORT {
+    let short = pieces.iter().map(Bytes::len).sum::<usize>() <= SHORT;
+    let body = if short && pieces.len() > 1 {
         ReplyBody::whole(pieces.concat().into())
     } else {
         ReplyBody::pieces(pieces)

@@ -12,11 +12,36 @@ use crate::subject::Subject;
 pub struct Caller {
     subject: Arc<Subject>,
     expires: Option<SystemTime>,
+    /// SHA-256 of the key that was presented.
+    key: Option<[u8; 32]>,
 }
 
 impl Caller {
-    pub(super) fn new(subject: Arc<Subject>, expires: Option<SystemTime>) -> Self {
-        Self { subject, expires }
+    /// A caller whom no credential names.
+    pub(super) fn local(subject: Arc<Subject>) -> Self {
+        Self {
+            subject,
+            expires: None,
+            key: None,
+        }
+    }
+
+    /// The holder of the key with this digest.
+    pub(super) fn with_key(
+        subject: Arc<Subject>,
+        expires: Option<SystemTime>,
+        key: [u8; 32],
+    ) -> Self {
+        Self {
+            subject,
+            expires,
+            key: Some(key),
+        }
+    }
+
+    /// The digest of the key that was presented.
+    pub(super) fn key(&self) -> Option<&[u8; 32]> {
+        self.key.as_ref()
     }
 
     /// When the evidence stops to hold; what lasts longer than a request ends then.

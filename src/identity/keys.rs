@@ -29,35 +29,89 @@ impl Keys {
     }
 
     pub(super) fn identify(&self, headers: &HeaderMap, policy: &Snapshot) -> Result<Caller, Error> {
-        let digest: [u8; 32] = Sha256::digest(bearer(headers)?).into();
-        let key = policy.keys.get(&digest).ok_or(Error::Unknown)?;
+        let digest = Sha256::digest(bearer(headers)?).into();
+        let key = self.known(&digest, policy)?;
+        let subject = match acting(key, headers)? {
+            Some((user, groups)) => key_for(key, user, groups)?,
+            None => key_alone(key)?,
+        };
+        Ok(Caller::with_key(subject, key.expires, digest))
+    }
+
+    pub(super) fn identify_proxied(
+        &self,
+        presented: &[u8],
+        user: Option<&str>,
+        policy: &Snapshot,
+    ) -> Result<Caller, Error> {
+        if !is_key(presented) {
+            return Err(Error::NotAKey);
+        }
+        let digest = Sha256::digest(presented).into();
+        let key = self.known(&digest, policy)?;
+        // Many clients leave a credential out whose user name is empty, so that a key may also name its own user.
+        let own = &*key.subject;
+        let subject = match user.filter(|user| !own.scopes.call || **user != *own.user) {
+            Some(user) => key_for(key, user, Vec::new())?,
+            None => key_alone(key)?,
+        };
+        Ok(Caller::with_key(subject, key.expires, digest))
+    }
+
+    pub(super) fn again(&self, caller: &Caller, policy: &Snapshot) -> Result<Caller, Error> {
+        let digest = *caller.key().ok_or(Error::Unknown)?;
+        let key = self.known(&digest, policy)?;
+        let subject = if caller.acting.is_some() {
+            let groups = caller.groups.iter().map(|group| &**group).collect();
+            key_for(key, &caller.user, groups)?
+        } else {
+            key_alone(key)?
+        };
+        let again = Caller::with_key(subject, key.expires, digest);
+        Ok(again.in_conversation(caller.conversation.clone(), caller.turn.clone()))
+    }
+
+    fn known<'p>(&self, digest: &[u8; 32], policy: &'p Snapshot) -> Result<&'p Key, Error> {
+        let key = policy.keys.get(digest).ok_or(Error::Unknown)?;
         if key.expires.is_some_and(|end| self.clock.now() >= end) {
             return Err(Error::Expired);
         }
-        if headers::present(headers, headers::USER) || headers::present(headers, headers::GROUPS) {
-            return Ok(Caller::new(acting(key, headers)?, key.expires));
-        }
-        if !key.subject.scopes.call {
-            return Err(Error::Scope("call"));
-        }
-        Ok(Caller::new(key.subject.clone(), key.expires))
+        Ok(key)
     }
 }
 
-/// The subject of a key that acts for the user whom `Tollgate-User` names. The user's groups are only those asserted:
-/// the key's own do not pass to him.
-fn acting(key: &Key, headers: &HeaderMap) -> Result<Arc<Subject>, Error> {
-    let own = &*key.subject;
-    if !own.scopes.act_for {
-        return Err(Error::Acting(
-            "the agent key lacks the scope `act-for`".to_owned(),
-        ));
+/// The subject that a key names by itself.
+fn key_alone(key: &Key) -> Result<Arc<Subject>, Error> {
+    if !key.subject.scopes.call {
+        return Err(Error::Scope("call"));
     }
+    Ok(key.subject.clone())
+}
+
+/// The user and the groups that the headers assert, if they do.
+fn acting<'h>(key: &Key, headers: &'h HeaderMap) -> Result<Option<(&'h str, Vec<&'h str>)>, Error> {
+    if !headers::present(headers, headers::USER) && !headers::present(headers, headers::GROUPS) {
+        return Ok(None);
+    }
+    may_act(key)?;
     let Some(user) = headers::text(headers, headers::USER)? else {
         return Err(Error::Acting(
             "`Tollgate-Groups` stands without `Tollgate-User`".to_owned(),
         ));
     };
+    Ok(Some((user, headers::groups(headers)?)))
+}
+
+fn may_act(key: &Key) -> Result<(), Error> {
+    let may = key.subject.scopes.act_for;
+    may.then_some(())
+        .ok_or_else(|| Error::Acting("the agent key lacks the scope `act-for`".to_owned()))
+}
+
+/// The subject of a key that acts for `user`. The user's groups are only those asserted: the key's own do not pass to him.
+fn key_for(key: &Key, user: &str, groups: Vec<&str>) -> Result<Arc<Subject>, Error> {
+    may_act(key)?;
+    let own = &*key.subject;
     if !key
         .may_act_for
         .iter()
@@ -67,7 +121,6 @@ fn acting(key: &Key, headers: &HeaderMap) -> Result<Arc<Subject>, Error> {
             "the agent key may not act for `{user}`"
         )));
     }
-    let groups = headers::groups(headers)?;
     if !groups.is_empty() && !key.may_assert_groups {
         return Err(Error::Acting(
             "the agent key may not assert groups".to_owned(),
@@ -93,9 +146,10 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Error> {
     }
     let (scheme, token) = value.split_at_checked(7).ok_or(Error::NotAKey)?;
     let token = token.trim_ascii();
-    let key_like = scheme.eq_ignore_ascii_case(b"bearer ")
-        && token.starts_with(PREFIX)
-        && token.len() <= MAX_KEY
-        && token.iter().all(u8::is_ascii_graphic);
+    let key_like = scheme.eq_ignore_ascii_case(b"bearer ") && is_key(token);
     key_like.then_some(token).ok_or(Error::NotAKey)
+}
+
+fn is_key(token: &[u8]) -> bool {
+    token.starts_with(PREFIX) && token.len() <= MAX_KEY && token.iter().all(u8::is_ascii_graphic)
 }

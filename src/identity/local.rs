@@ -33,6 +33,10 @@ impl Local {
         }
     }
 
+    pub(super) fn subject(&self) -> &Arc<Subject> {
+        &self.subject
+    }
+
     pub(super) fn identify(&self, headers: &HeaderMap) -> Result<Arc<Subject>, Error> {
         // A credential that nobody judges must not look as if it had been accepted.
         if headers.contains_key(AUTHORIZATION) {

@@ -155,6 +155,28 @@ fn an_app_key_acts_for_the_users_it_names() {
 }
 
 #[test]
+fn a_proxy_url_may_name_the_keys_own_user() {
+    let identify = |key: Key, user: Option<&str>| {
+        let policy = Snapshot {
+            keys: HashMap::from([(Sha256::digest("tg_one").into(), Arc::new(key))]),
+            ..Snapshot::default()
+        };
+        let identity = Identity::keys(Arc::new(Fixed(NOW)));
+        identity.identify_proxied(Some(b"tg_one"), user, &HeaderMap::new(), &policy)
+    };
+    let own = subject(Scopes::CALL).user.clone();
+    for user in [None, Some(&*own)] {
+        let caller = identify(app_key(), user).unwrap();
+        assert_eq!(&*caller.user, &*own);
+        assert_eq!(caller.acting, None);
+        assert_eq!(caller.groups, subject(Scopes::CALL).groups);
+    }
+    let caller = identify(app_key(), Some("bob")).unwrap();
+    assert_eq!(caller.acting.as_deref(), Some("key:a95e5472b4168973"));
+    assert_eq!(code(identify(key(), Some("bob"))), Code::ActingRefused);
+}
+
+#[test]
 fn conversation_and_turn_are_short_visible_and_single() {
     let with = |more: &[(&'static str, &str)]| {
         identify(
@@ -189,4 +211,73 @@ fn the_local_user_needs_no_credential_and_takes_none() {
     };
     assert_eq!(with("authorization"), Code::EvidenceInvalid);
     assert_eq!(with("tollgate-user"), Code::ActingRefused);
+}
+
+fn proxied(key: Key, presented: Option<&str>, user: Option<&str>) -> Result<Caller, Error> {
+    let policy = holding(key);
+    let mut headers = HeaderMap::new();
+    headers.append("tollgate-user", "eve".parse().unwrap());
+    headers.append("tollgate-turn", "t1".parse().unwrap());
+    let presented = presented.map(str::as_bytes);
+    Identity::keys(Arc::new(Fixed(NOW))).identify_proxied(presented, user, &headers, &policy)
+}
+
+fn holding(key: Key) -> Snapshot {
+    Snapshot {
+        keys: HashMap::from([(Sha256::digest("tg_one").into(), Arc::new(key))]),
+        ..Snapshot::default()
+    }
+}
+
+#[test]
+fn a_proxy_credential_is_judged_as_a_key_is() {
+    let caller = proxied(key(), Some("tg_one"), None).unwrap();
+    assert_eq!(
+        (&*caller.user, caller.turn.as_deref()),
+        ("alice", Some("t1"))
+    );
+    let caller = proxied(app_key(), Some("tg_one"), Some("bob")).unwrap();
+    assert_eq!(&*caller.user, "bob");
+    assert_eq!(code(proxied(key(), None, None)), Code::EvidenceMissing);
+    assert_eq!(
+        code(proxied(key(), Some("tg_two"), None)),
+        Code::EvidenceInvalid
+    );
+    assert_eq!(
+        code(proxied(key(), Some("one"), None)),
+        Code::EvidenceInvalid
+    );
+    assert_eq!(
+        code(proxied(key(), Some("tg_one"), Some("bob"))),
+        Code::ActingRefused
+    );
+    assert_eq!(
+        code(proxied(app_key(), Some("tg_one"), Some("eve"))),
+        Code::ActingRefused
+    );
+
+    let local = Identity::local("ann", "default");
+    let local = |key| local.identify_proxied(key, None, &HeaderMap::new(), &Snapshot::default());
+    assert_eq!(&*local(None).unwrap().user, "ann");
+    assert_eq!(local(Some(b"tg_one")).unwrap_err(), Error::NotJudged);
+}
+
+#[test]
+fn a_caller_is_judged_again_by_the_key_that_named_it() {
+    let identity = Identity::keys(Arc::new(Fixed(NOW)));
+    let caller = proxied(app_key(), Some("tg_one"), Some("bob")).unwrap();
+    let again = |policy: &Snapshot| identity.again(&caller, policy);
+    let same = again(&holding(app_key())).unwrap();
+    assert_eq!((&*same.user, same.turn.as_deref()), ("bob", Some("t1")));
+    assert_eq!(again(&Snapshot::default()).unwrap_err(), Error::Unknown);
+    let narrowed = Key {
+        may_act_for: vec!["eve".into()],
+        ..app_key()
+    };
+    assert_eq!(code(again(&holding(narrowed))), Code::ActingRefused);
+    let over = Key {
+        expires: Some(NOW),
+        ..app_key()
+    };
+    assert_eq!(again(&holding(over)).unwrap_err(), Error::Expired);
 }

@@ -10,7 +10,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Handle, Limits, Peer, Socket, Tls, connection};
+use super::{Limits, Peer, Serve, Socket, Tls};
 use crate::{
     refusal::Code,
     telemetry::{Gauge, Metrics},
@@ -57,7 +57,7 @@ impl Lobby {
 /// # Errors
 ///
 /// A socket that this runtime cannot take over.
-pub async fn accept<H: Handle>(socket: Socket, lobby: Lobby, handler: H) -> io::Result<()> {
+pub async fn accept<H: Serve>(socket: Socket, lobby: Lobby, handler: H) -> io::Result<()> {
     let tasks = TaskTracker::new();
     match socket {
         Socket::Tcp(socket) => run(&TcpListener::from_std(socket)?, &lobby, &handler, &tasks).await,
@@ -70,7 +70,7 @@ pub async fn accept<H: Handle>(socket: Socket, lobby: Lobby, handler: H) -> io::
     Ok(())
 }
 
-async fn run<H: Handle>(source: &impl Source, lobby: &Lobby, handler: &H, tasks: &TaskTracker) {
+async fn run<H: Serve>(source: &impl Source, lobby: &Lobby, handler: &H, tasks: &TaskTracker) {
     loop {
         let accepted = tokio::select! {
             biased;
@@ -90,7 +90,7 @@ async fn run<H: Handle>(source: &impl Source, lobby: &Lobby, handler: &H, tasks:
     }
 }
 
-fn admit<S: Stream, H: Handle>(
+fn admit<S: Stream, H: Serve>(
     stream: S,
     peer: Peer,
     lobby: &Lobby,
@@ -106,19 +106,29 @@ fn admit<S: Stream, H: Handle>(
         return;
     };
     let (lobby, handler) = (lobby.clone(), handler.clone());
+    let Some(tls) = lobby.tls.clone() else {
+        // A task of its own: beside TLS it would keep room for the state of a handshake.
+        tasks.spawn(async move {
+            let _open = Open::new(&lobby.metrics.listen_connections);
+            let _seat = seat;
+            handler
+                .serve(stream, peer, lobby.limits, &lobby.drain)
+                .await;
+        });
+        return;
+    };
     tasks.spawn(async move {
         let _open = Open::new(&lobby.metrics.listen_connections);
         let _seat = seat;
-        let Some(tls) = &lobby.tls else {
-            return connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await;
-        };
         let handshake = tokio::select! {
             () = lobby.drain.cancelled() => return,
             handshake = timeout(lobby.limits.head, tls.accept(stream)) => handshake,
         };
         match handshake {
             Ok(Ok(stream)) => {
-                connection::serve(stream, peer, &handler, lobby.limits, &lobby.drain).await;
+                handler
+                    .serve(stream, peer, lobby.limits, &lobby.drain)
+                    .await;
             }
             Ok(Err(error)) => handler.fault(Code::TlsFailed, &error.to_string()),
             Err(_) => handler.fault(Code::TlsFailed, "the handshake did not end in time"),

@@ -33,13 +33,13 @@ pub trait Door: Clone + Send + Sync + 'static {
         + 'static;
 
     /// Answers a request whose caller is known and whose body is read.
-    fn serve(&self, ask: Ask) -> impl Future<Output = Response<Self::Body>> + Send;
+    fn serve(&self, ask: &Ask) -> impl Future<Output = Response<Self::Body>> + Send;
 }
 
 impl Door for Gateway {
     type Body = ReplyBody;
 
-    async fn serve(&self, ask: Ask) -> Response<ReplyBody> {
+    async fn serve(&self, ask: &Ask) -> Response<ReplyBody> {
         Self::serve(self, ask).await
     }
 }
@@ -138,6 +138,7 @@ impl<D: Door> Agents<D> {
         };
         let bounds = body::Bounds {
             bytes: terms.request_bytes,
+            since: visit.started,
             within: terms.body,
             together: &self.shared.bodies,
         };
@@ -159,7 +160,7 @@ impl<D: Door> Agents<D> {
                     started: visit.started,
                     request_id: visit.request_id,
                 };
-                self.door.serve(ask).await.map(Answer::Reply)
+                self.door.serve(&ask).await.map(Answer::Reply)
             }
             Err((refusal, rest)) => visit.refuse(&head, rest, &refusal, known).await,
         }

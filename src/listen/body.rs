@@ -5,10 +5,11 @@ use std::{error::Error as _, io, time::Duration};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header::EXPECT};
 use http_body::Body;
-use http_body_util::BodyExt;
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
+use super::hush;
 use crate::{
     memory::{Full, Memory, Reservation},
     refusal::{Code, Refusal},
@@ -22,7 +23,9 @@ const DISCARD: Duration = Duration::from_secs(1);
 pub(super) struct Bounds<'a> {
     /// Its bytes.
     pub(super) bytes: usize,
-    /// The time until it has come whole.
+    /// When its request came.
+    pub(super) since: Instant,
+    /// The time from then until it has come whole.
     pub(super) within: Duration,
     /// What all bodies hold together. Only bytes that have come count: those that are announced cost their sender nothing.
     pub(super) together: &'a Memory,
@@ -44,7 +47,7 @@ pub(super) async fn read(
     if body.size_hint().lower() > u64::try_from(bounds.bytes).unwrap_or(u64::MAX) {
         return Err((too_large(bounds.bytes), body));
     }
-    match timeout(bounds.within, collect(&mut body, bounds)).await {
+    match timeout_at(bounds.since + bounds.within, collect(&mut body, bounds)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(refusal)) => Err((refusal, body)),
         Err(_) => {
@@ -84,7 +87,7 @@ pub(super) async fn discard(mut body: Incoming, headers: &HeaderMap) -> bool {
 async fn collect(body: &mut Incoming, bounds: &Bounds<'_>) -> Result<Bytes, Refusal> {
     let mut held = Reservation::default();
     let mut whole = BytesMut::new();
-    while let Some(frame) = body.frame().await {
+    while let Some(frame) = hush::take(body).await {
         let frame = frame.map_err(|error| broken(&error))?;
         let Ok(piece) = frame.into_data() else {
             continue;

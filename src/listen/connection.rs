@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Limits,
     gate::Gate,
+    hush::Hush,
     watch::{self, Pulse, Wait, Watchdog, Watched},
 };
 use crate::refusal::Code;
@@ -52,14 +53,38 @@ pub trait Handle: Clone + Send + Sync + 'static {
     fn fault(&self, code: Code, detail: &str);
 }
 
-/// Serves one connection to its end.
-pub(super) async fn serve<S, H>(
-    stream: S,
-    peer: Peer,
-    handler: &H,
-    limits: Limits,
-    drain: &CancellationToken,
-) where
+/// What serves the connections of a listener: by their requests, as [`Handle`] does, or by their bytes.
+pub trait Serve: Clone + Send + Sync + 'static {
+    /// Serves one connection to its end.
+    fn serve<S>(
+        &self,
+        stream: S,
+        peer: Peer,
+        limits: Limits,
+        drain: &CancellationToken,
+    ) -> impl Future<Output = ()> + Send
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send;
+
+    /// Takes down what went wrong outside any request: a head that cannot be read, a failed handshake.
+    fn fault(&self, code: Code, detail: &str);
+}
+
+impl<H: Handle> Serve for H {
+    async fn serve<S>(&self, stream: S, peer: Peer, limits: Limits, drain: &CancellationToken)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send,
+    {
+        serve(stream, peer, self, limits, drain).await;
+    }
+
+    fn fault(&self, code: Code, detail: &str) {
+        Handle::fault(self, code, detail);
+    }
+}
+
+async fn serve<S, H>(stream: S, peer: Peer, handler: &H, limits: Limits, drain: &CancellationToken)
+where
     S: AsyncRead + AsyncWrite + Unpin + Send,
     H: Handle,
 {
@@ -90,13 +115,15 @@ pub(super) async fn serve<S, H>(
     let mut connection = pin!(http().serve_connection(io, service));
     let mut watchdog = Watchdog::new(limits);
     let mut draining = pin!(drain.cancelled());
-    let mut closing = false;
+    let (mut closing, drained) = (false, Gate::new());
+    let mut hush = Hush::default();
     let end = poll_fn(|cx| {
-        if !closing && draining.as_mut().poll(cx).is_ready() {
+        if !closing && drained.poll(cx, |cx| draining.as_mut().poll(cx)).is_ready() {
             closing = true;
             connection.as_mut().graceful_shutdown();
         }
-        if let Poll::Ready(end) = connection.as_mut().poll(cx) {
+        let mut hushed = Context::from_waker(hush.waker(cx.waker()));
+        if let Poll::Ready(end) = connection.as_mut().poll(&mut hushed) {
             return Poll::Ready(match (end, pulse.wait()) {
                 // hyper takes what ends before a head for the end.
                 (_, wait) if pulse.is_garbled() && wait != Wait::Busy => {
@@ -110,7 +137,7 @@ pub(super) async fn serve<S, H>(
     })
     .await;
     if let Some((code, detail)) = end {
-        handler.fault(code, &detail);
+        Handle::fault(handler, code, &detail);
     }
 }
 
@@ -127,7 +154,8 @@ impl<H: Handle> Unheard<H> {
 impl<H: Handle> Drop for Unheard<H> {
     fn drop(&mut self) {
         if let Some(handler) = &self.0 {
-            handler.fault(
+            Handle::fault(
+                handler,
                 Code::ClientGone,
                 "the connection ended before the request was looked at",
             );

@@ -81,7 +81,7 @@ pub struct Envelope<'a> {
     /// Decoded; empty on a response.
     pub method: Cow<'a, str>,
     /// The parameters, an object.
-    pub params: Option<Params<'a>>,
+    pub params: Option<Box<Params<'a>>>,
     /// The result of a response.
     pub result: Option<Outcome<'a>>,
     /// The error of a response.
@@ -134,7 +134,7 @@ struct Parts<'a> {
     jsonrpc: Option<Part<'a>>,
     id: Option<Part<'a>>,
     method: Option<Part<'a>>,
-    params: Option<Params<'a>>,
+    params: Option<Box<Params<'a>>>,
     result: Option<Outcome<'a>>,
     error: Option<Failure<'a>>,
     repeated: bool,

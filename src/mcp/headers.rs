@@ -3,7 +3,7 @@
 mod media;
 mod mirror;
 
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue};
 pub use media::{accepts_answers, accepts_stream, is_json, is_stream};
 pub use mirror::{check_legacy, check_modern, era, era_without_body, mirrored_name};
 
@@ -42,36 +42,39 @@ pub struct ProtocolHeaders<'h> {
 impl<'h> ProtocolHeaders<'h> {
     /// Reads them; a header that stands twice, or holds other than visible ASCII, is refused.
     pub fn read(headers: &'h HeaderMap) -> Result<Self, Refusal> {
-        Ok(Self {
-            protocol_version: single(headers, &PROTOCOL_VERSION)?,
-            method: single(headers, &METHOD)?,
-            name: single(headers, &NAME)?,
-            session_id: single(headers, &SESSION_ID)?,
-            last_event_id: single(headers, &LAST_EVENT_ID)?,
-            content_type: single(headers, &header::CONTENT_TYPE)?,
-        })
+        let mut read = Self::default();
+        // There are few headers: to go through them once costs less than to look each of these up.
+        for (name, value) in headers {
+            let header = match name.as_str() {
+                "mcp-protocol-version" => &mut read.protocol_version,
+                "mcp-method" => &mut read.method,
+                "mcp-name" => &mut read.name,
+                "mcp-session-id" => &mut read.session_id,
+                "last-event-id" => &mut read.last_event_id,
+                "content-type" => &mut read.content_type,
+                _ => continue,
+            };
+            if header.is_some() {
+                return Err(Refusal::new(
+                    Code::HeaderDuplicate,
+                    format!("header `{name}` stands twice"),
+                ));
+            }
+            *header = Some(text(name, value)?);
+        }
+        Ok(read)
     }
 }
 
-/// The value of a header that may stand once.
-fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Refusal> {
-    let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else {
-        return Ok(None);
-    };
-    if values.next().is_some() {
-        return Err(Refusal::new(
-            Code::HeaderDuplicate,
-            format!("header `{name}` stands twice"),
-        ));
-    }
+/// The value of a header, without surrounding white space.
+fn text<'h>(name: &HeaderName, value: &'h HeaderValue) -> Result<&'h str, Refusal> {
     let text = value.to_str().map_err(|_| {
         Refusal::new(
             Code::HeaderMismatch,
             format!("header `{name}` is not visible ASCII"),
         )
     })?;
-    Ok(Some(text.trim_matches([' ', '\t'])))
+    Ok(text.trim_matches([' ', '\t']))
 }
 
 /// `value` as it stands in `Mcp-Name` and `Mcp-Param-*` (MCP 2026-07-28, transports): as it is where a header can

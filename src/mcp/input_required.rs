@@ -105,7 +105,7 @@ fn wanted<'a>(scanner: &mut Scanner<'a>, found: &mut Vec<Params<'a>>) -> Result<
                 return Err(InputError::Form("more than 16 questions at once"));
             }
             let page = Params::scan(scanner)?;
-            found.push(page.ok_or(InputError::Form("an elicitation that is no object"))?);
+            found.push(*page.ok_or(InputError::Form("an elicitation that is no object"))?);
         }
     }
     Ok(())
@@ -131,7 +131,7 @@ fn question<'a>(scanner: &mut Scanner<'a>) -> Result<(Question, Option<Params<'a
             "method" => method = scanner.value()?.string(),
             "params" => {
                 let found = Params::scan(scanner)?;
-                params = Some(found.ok_or(InputError::Form("`params` that are no object"))?);
+                params = Some(*found.ok_or(InputError::Form("`params` that are no object"))?);
             }
             key => drop(scanner.other(key, &QUESTION_MEMBERS)?),
         }

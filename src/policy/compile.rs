@@ -118,6 +118,7 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
             deny: egress.proxy.deny,
             report_until: egress.proxy.report_until,
             parent,
+            tunnels: egress.proxy.tunnels,
         },
         addresses: Arc::new(Rules {
             grants,

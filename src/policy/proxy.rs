@@ -7,6 +7,7 @@ mod lint;
 mod pattern;
 #[cfg(test)]
 mod tests;
+mod tunnels;
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -19,6 +20,7 @@ use crate::{
 pub use decide::{Denied, Head, ProxyPermit, decide_egress};
 pub use lint::lints;
 pub use pattern::HostPattern;
+pub use tunnels::TunnelLimits;
 
 pub(super) use check::{around_approvals, parent, unnamed_tenants};
 pub(super) use file::{Draft, Drafts, read};
@@ -34,6 +36,8 @@ pub struct Proxy {
     pub report_until: Option<SystemTime>,
     /// `[egress.parent]`.
     pub parent: Option<Arc<Parent>>,
+    /// `[tunnels]`.
+    pub tunnels: TunnelLimits,
 }
 
 /// The proxy that the forward proxy goes through.

@@ -74,8 +74,13 @@ codes! {
     TargetTooLong "tunnel.target_too_long" Caller 414 Http, "ask for a shorter URL";
     HostMismatch "tunnel.host_mismatch" Caller 421 Http, "send the host and port of the target as `Host`, once";
     MethodRefused "tunnel.method_refused" Caller 405 Http, "use another method";
-    ProxyCredentialMissing "tunnel.credential_missing" Caller 407 Http, "put the agent key into the proxy URL, http://:KEY@HOST:PORT, or send it as `Proxy-Authorization: Bearer KEY`";
-    ProxyCredentialInvalid "tunnel.credential_invalid" Caller 407 Http, "put the agent key behind the colon of the proxy URL, http://:KEY@HOST:PORT; before the colon stands the user it acts for, or nothing";
+    ProxyCredentialMissing "tunnel.credential_missing" Caller 407 Http, "put the agent key and its user into the proxy URL, http://USER:KEY@HOST:PORT, or send it as `Proxy-Authorization: Bearer KEY`";
+    ProxyCredentialInvalid "tunnel.credential_invalid" Caller 407 Http, "put the agent key behind the colon of the proxy URL, http://USER:KEY@HOST:PORT; before the colon stands its own user, the user it acts for, or nothing";
+    PrivateConversation "tunnel.private" Caller 403 Http, "send what belongs to a private conversation nowhere; the proxy serves the others";
+    TunnelLimit "tunnel.limit" Caller 429 Http, "close tunnels that are no longer used, or ask the operator to raise tunnels.per_caller";
+    TunnelRate "tunnel.rate" Caller 429 Http, "open tunnels more slowly and reuse them, or ask the operator to raise tunnels.per_second";
+    EarlyData "tunnel.early_data" Caller 400 Http, "send nothing into a tunnel before the proxy has answered 200";
+    SlowHello "tunnel.slow_hello" Caller 408 Http, "begin TLS as soon as the tunnel is open";
     NotTls "tunnel.not_tls" Caller 403 Http, "speak TLS in the tunnel, or ask the operator for tls = \"opaque\"";
     HelloInvalid "tunnel.hello_invalid" Caller 403 Http, "begin the tunnel with a well-formed TLS ClientHello";
     SniMissing "tunnel.sni_missing" Caller 403 Http, "send the host of the tunnel as TLS server name, or ask the operator for tls = \"opaque\"";
@@ -130,6 +135,7 @@ codes! {
     DnsTimeout "egress.dns_timeout" Upstream 200 Tool, "try again; the name servers did not answer in time";
     ConnectFailed "egress.connect_failed" Upstream 200 Tool, "try again later; the server does not accept connections";
     ConnectTimeout "egress.connect_timeout" Upstream 200 Tool, "try again later; the server does not answer";
+    ParentFailed "egress.parent_failed" Upstream 200 Tool, "show this to the operator; the parent proxy refused or could not be used";
     UpstreamTls "egress.tls_failed" Upstream 200 Tool, "ask the operator to check the server's certificate or to add its root with ca";
     RedirectRefused "egress.redirect_refused" Upstream 200 Tool, "ask the operator to register the final address; redirects are never followed";
     FirstByteTimeout "egress.first_byte_timeout" Upstream 200 Tool, "try again later; the server took the request and did not answer in time; the result is incomplete: do not invent it";

@@ -69,6 +69,14 @@ pub struct Metrics {
     store_operations: Family<Labels<1>, Counter>,
     store_failures: Family<Labels<1>, Counter>,
     store_seconds: Histogram,
+    /// Open tunnels of the forward proxy.
+    pub tunnel_open: Gauge,
+    /// Tunnels that were opened.
+    pub tunnel_opened: Counter,
+    tunnel_refused: Family<Labels<1>, Counter>,
+    tunnel_closed: Family<Labels<1>, Counter>,
+    tunnel_in: Counter,
+    tunnel_out: Counter,
     policy_generation: Gauge,
     policy_reload_ok: Gauge,
     policy_reload_failures: Counter,
@@ -109,6 +117,10 @@ impl Metrics {
             "store_seconds",
             "Time that a use of the database took, waiting included",
             store_seconds.clone(),
+        );
+        let tunnel_bytes: Family<Labels<1>, Counter> = register.empty(
+            "tunnel_bytes",
+            "Bytes of tunnels that were closed, by direction: in from their targets, out to them",
         );
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         register.add("build", "This build", build);
@@ -171,6 +183,18 @@ impl Metrics {
                 "Uses of the database that failed, by code",
             ),
             store_seconds,
+            tunnel_open: register.empty("tunnel_open", "Open tunnels of the forward proxy"),
+            tunnel_opened: register.empty("tunnel_opened", "Tunnels that were opened"),
+            tunnel_refused: register.empty(
+                "tunnel_refused",
+                "Requests to the forward proxy that were refused or failed, by code",
+            ),
+            tunnel_closed: register.empty(
+                "tunnel_closed",
+                "Tunnels that were closed, by who or what closed them",
+            ),
+            tunnel_in: tunnel_bytes.get_or_create_owned(&[("direction", "in")]),
+            tunnel_out: tunnel_bytes.get_or_create_owned(&[("direction", "out")]),
             policy_generation: register
                 .empty("policy_generation", "Generation of the policy in force"),
             policy_reload_ok: register.empty(
@@ -256,6 +280,18 @@ impl Metrics {
         self.store_seconds.observe(took.as_secs_f64());
     }
 
+    /// A request to the forward proxy was refused, or failed, with this code.
+    pub fn tunnel_refused(&self, code: &'static str) {
+        self.tunnel_refused.get_or_create(&[("code", code)]).inc();
+    }
+
+    /// A tunnel was closed by this, after so many bytes from its target and to it.
+    pub fn tunnel_closed(&self, by: &'static str, bytes_in: u64, bytes_out: u64) {
+        self.tunnel_closed.get_or_create(&[("by", by)]).inc();
+        self.tunnel_in.inc_by(bytes_in);
+        self.tunnel_out.inc_by(bytes_out);
+    }
+
     /// A policy of this generation came into force.
     pub fn policy_loaded(&self, generation: u64) {
         self.policy_generation
@@ -293,66 +329,4 @@ impl Register {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_metric_is_shown_under_its_name() {
-        let metrics = Metrics::new();
-        metrics.request(204);
-        metrics.request(0);
-        metrics.call("allowed", None, Duration::from_millis(3));
-        metrics.call("refused", Some("catalog.tool_unknown"), Duration::ZERO);
-        metrics.connection(true);
-        metrics.blocked("egress.address_blocked");
-        metrics.audit_records("call").inc();
-        metrics.stored("read", None, Duration::from_micros(50));
-        metrics.stored("replace", Some("store.unavailable"), Duration::ZERO);
-        metrics.policy_loaded(7);
-        metrics.policy_refused();
-        metrics.mcp_sessions.inc();
-        metrics.catalog_pinned.inc_by(3);
-        metrics.catalog_blocked("drifted");
-        metrics.server_open("docs", true);
-        metrics.server_open("gone", true);
-        metrics.server_gone("gone");
-        metrics.calls_running.inc();
-        metrics.audit_queue_depth.set(4);
-        let text = metrics.render();
-        for line in [
-            r#"tollgate_listen_requests_total{status_class="2xx"} 1"#,
-            r#"tollgate_listen_requests_total{status_class="5xx"} 1"#,
-            r#"tollgate_gateway_calls_total{outcome="allowed",code=""} 1"#,
-            r#"tollgate_gateway_calls_total{outcome="refused",code="catalog.tool_unknown"} 1"#,
-            r#"tollgate_gateway_call_seconds_bucket{le="0.004"} 2"#,
-            r#"tollgate_egress_connections_total{reused="true"} 1"#,
-            r#"tollgate_egress_blocked_total{code="egress.address_blocked"} 1"#,
-            r#"tollgate_audit_records_total{kind="call"} 1"#,
-            r#"tollgate_store_operations_total{operation="replace"} 1"#,
-            r#"tollgate_store_failures_total{code="store.unavailable"} 1"#,
-            r#"tollgate_store_seconds_bucket{le="0.0001"} 2"#,
-            "tollgate_audit_records_lost_total 0",
-            "tollgate_audit_syncs_total 0",
-            "tollgate_audit_queue_depth 4",
-            "tollgate_audit_healthy 0",
-            "tollgate_policy_generation 7",
-            "tollgate_policy_reload_ok 0",
-            "tollgate_policy_reload_failures_total 1",
-            "tollgate_mcp_sessions 1",
-            "tollgate_catalog_pinned_total 3",
-            r#"tollgate_catalog_blocked_total{reason="drifted"} 1"#,
-            "tollgate_gateway_calls_running 1",
-            "tollgate_gateway_calls_waiting 0",
-            "tollgate_gateway_server_running 0",
-            "tollgate_gateway_server_waiting 0",
-            r#"tollgate_gateway_server_open{server="docs"} 1"#,
-            r#"tollgate_build_info{version="0.1.0"} 1"#,
-            "# EOF",
-        ] {
-            assert!(
-                text.lines().any(|found| found == line),
-                "`{line}` is not in\n{text}"
-            );
-        }
-    }
-}
+mod tests;

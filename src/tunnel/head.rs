@@ -5,7 +5,7 @@ mod error;
 mod fields;
 mod lines;
 
-use std::{fmt, mem::MaybeUninit};
+use std::{borrow::Cow, fmt, mem::MaybeUninit};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -47,6 +47,8 @@ pub struct Head {
     pub websocket: bool,
     /// Whether the client leaves the connection open for another request.
     pub persists: bool,
+    /// Whether the client speaks HTTP/1.1, and with it chunks and interim responses.
+    pub is_current: bool,
     /// Whether `Host` names the target.
     agrees: bool,
 }
@@ -142,6 +144,7 @@ impl Head {
             authorization: fields.authorization,
             websocket: fields.websocket,
             persists: is_current && !fields.closes,
+            is_current,
             agrees: fields.agrees,
         })
     }
@@ -182,7 +185,12 @@ fn destination(method: &Method, text: &str) -> Result<(Target, Option<String>), 
     if text.starts_with('/') || text == "*" {
         return Err(HeadError::OriginForm);
     }
-    let (target, path) = Target::from_wire_with_path(text)?;
+    // Some WebSocket clients write the scheme that they were given (RFC 6455, section 3) where a proxy expects http.
+    let text = match text.strip_prefix("ws://") {
+        Some(rest) => Cow::Owned(format!("http://{rest}")),
+        None => Cow::Borrowed(text),
+    };
+    let (target, path) = Target::from_wire_with_path(&text)?;
     if target.scheme() == Scheme::Https {
         return Err(HeadError::Https(target.host().clone()));
     }

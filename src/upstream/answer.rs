@@ -4,7 +4,7 @@ use http::{StatusCode, header};
 
 use super::{Error, Message, Messages, resume::Way};
 use crate::{
-    egress::{Fields, Inbound},
+    egress::{Body, Fields},
     policy::Permit,
 };
 
@@ -34,25 +34,26 @@ impl Answer {
     }
 }
 
-/// Reads the answer to the request `id`.
-pub(super) async fn read(permit: &Permit, id: u64, inbound: Inbound) -> Result<Answer, Error> {
-    let status = inbound.status;
+/// Reads the answer to the request `id`, of which the head has come.
+pub(super) async fn read(
+    permit: &Permit,
+    id: u64,
+    status: StatusCode,
+    headers: Fields,
+    body: Box<Body>,
+) -> Result<Answer, Error> {
     let server = &permit.server().name;
     if let StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN = status {
         return Err(status_error(permit, status));
     }
-    match Type::of(&inbound.headers) {
+    match Type::of(&headers) {
         Type::Json => {
             let cap = permit.server().limits.response_bytes;
-            let body = inbound
-                .body
-                .collect(cap)
-                .await
-                .map_err(|source| Error::Egress {
-                    server: server.clone(),
-                    source,
-                    destination: None,
-                })?;
+            let body = body.collect(cap).await.map_err(|source| Error::Egress {
+                server: server.clone(),
+                source,
+                destination: None,
+            })?;
             match Message::read(permit, id, status, body) {
                 Ok(message) if status.is_success() || message.error_code().is_some() => {
                     Ok(Answer::Whole(message))
@@ -62,7 +63,7 @@ pub(super) async fn read(permit: &Permit, id: u64, inbound: Inbound) -> Result<A
             }
         }
         Type::Events if status == StatusCode::OK => Ok(Answer::Stream(Box::new(
-            Messages::answering(permit, id, inbound.body),
+            Messages::answering(permit, id, body),
         ))),
         _ if !status.is_success() => Err(status_error(permit, status)),
         _ if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT => {
@@ -70,7 +71,7 @@ pub(super) async fn read(permit: &Permit, id: u64, inbound: Inbound) -> Result<A
                 server: server.clone(),
             })
         }
-        _ => Err(content_type_error(permit, &inbound.headers)),
+        _ => Err(content_type_error(permit, &headers)),
     }
 }
 

@@ -195,6 +195,10 @@ impl Breakers {
 
     /// Notes what the network showed.
     pub(super) fn note(&self, permit: &Permit, sent: &Result<Inbound, Failed>) {
+        // Nearly always there is nothing to note, and then no keys are made.
+        if sent.is_ok() && self.count.load(Ordering::Relaxed) == 0 {
+            return;
+        }
         let [all, one] = keys(permit);
         match sent.as_ref().map_err(|failed| &failed.error) {
             Err(

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use ahash::RandomState;
 use dashmap::DashMap;
 use tokio::time::Instant;
 
@@ -19,7 +20,7 @@ const REMEMBERED: Duration = Duration::from_secs(300);
 /// What is known of the servers that policy names; shared by all workers.
 #[derive(Debug, Default)]
 pub struct Eras {
-    known: DashMap<Arc<str>, Known>,
+    known: DashMap<Arc<str>, Known, RandomState>,
 }
 
 #[derive(Debug)]
@@ -72,11 +73,14 @@ impl Upstream {
     /// Whether the server speaks the modern era; one of which that is not known is asked.
     pub async fn speaks_modern(&self, permit: &Permit, deadline: Deadline) -> Result<bool, Error> {
         let server = permit.server();
-        match (server.era, self.eras.recall(server)) {
-            (Era::Modern, _) => Ok(true),
-            (Era::Legacy, _) => Ok(false),
-            (Era::Auto, Some(modern)) => Ok(modern),
-            (Era::Auto, None) => {
+        let known = match server.era {
+            Era::Modern => Some(true),
+            Era::Legacy => Some(false),
+            Era::Auto => self.eras.recall(server),
+        };
+        match known {
+            Some(modern) => Ok(modern),
+            None => {
                 // Rare, and its state large: boxed, it does not weigh on every call.
                 let modern = Box::pin(self.probe(permit, deadline)).await?;
                 self.eras.remember(server, modern);
@@ -89,7 +93,7 @@ impl Upstream {
         let id = self.next_id();
         let request = Request {
             permit,
-            wire: Wire::Modern(own::headers(Method::Discover)),
+            wire: Wire::Modern(own::fields(Method::Discover)),
             body: own::discover_body(id, "{}"),
             id,
             effect: &Effect::Read,

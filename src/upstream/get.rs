@@ -73,15 +73,15 @@ impl Upstream {
         last: Option<&HeaderValue>,
         deadline: Deadline,
     ) -> Result<Inbound, Error> {
-        let mut headers = session.headers();
+        let mut fields = session.fields();
         if let Some(last) = last {
-            headers.insert(headers::LAST_EVENT_ID, last.clone());
+            fields.add(&headers::LAST_EVENT_ID, last);
         }
         let nothing = Bytes::new();
         self.send(
             permit,
             Method::GET,
-            headers,
+            fields,
             nothing,
             &Effect::Read,
             deadline,

@@ -18,6 +18,9 @@ use crate::{
     refusal::Refusal,
 };
 
+/// A message of so many bytes is one piece: to copy it costs less than to keep its pieces apart.
+const SHORT: usize = 2048;
+
 /// A response to the request that was asked.
 #[derive(Clone)]
 pub struct Message {
@@ -154,12 +157,15 @@ impl Message {
         self
     }
 
-    /// The JSON text under the caller's id and with parts of it replaced, in pieces that follow one another: nothing of what
-    /// stays is copied. The places do not overlap; they are those of [`Message::part_of_result`], [`Message::page`] and
+    /// The JSON text under the caller's id and with parts of it replaced, in pieces that follow one another: of a long one,
+    /// nothing of what stays is copied. The places do not overlap; they are those of [`Message::part_of_result`], [`Message::page`] and
     /// [`Message::meta_and_content`].
     pub fn pieces(&self, id: &Bytes, edits: Vec<Edit>) -> Vec<Bytes> {
         if self.id.is_none() && edits.is_empty() {
             return self.with_null_id_replaced(id).into();
+        }
+        if self.bytes.len() <= SHORT {
+            return vec![self.spliced(id, &edits)];
         }
         let own = self.id.clone().map(|place| (place, id.clone()));
         let edits = edits.into_iter().map(|edit| (edit.place, edit.text.into()));
@@ -281,6 +287,15 @@ impl Message {
     /// Bytes of JSON text.
     pub fn size(&self) -> usize {
         self.bytes.len()
+    }
+
+    fn spliced(&self, id: &Bytes, edits: &[Edit]) -> Bytes {
+        let own = self.id.iter().map(|place| (place.clone(), &**id));
+        let edits = edits.iter();
+        let edits = edits.map(|edit| (edit.place.clone(), edit.text.as_bytes()));
+        let mut changes: Vec<(Range<usize>, &[u8])> = own.chain(edits).collect();
+        changes.sort_by_key(|(place, _)| place.start);
+        splice(&self.bytes, &changes).into()
     }
 
     fn with_null_id_replaced(&self, id: &Bytes) -> [Bytes; 3] {

@@ -1,23 +1,24 @@
 //! Requests that Tollgate makes for itself.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue};
+use http::HeaderValue;
 
-use crate::mcp::{
-    Era, Method, Revision,
-    headers::{METHOD, PROTOCOL_VERSION},
-    items::List,
+use crate::{
+    egress::FieldLines,
+    mcp::{
+        Era, Method, Revision,
+        headers::{METHOD, PROTOCOL_VERSION},
+        items::List,
+    },
 };
 
-/// The headers of a modern request that has no name.
-pub fn headers(method: Method) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(super::HEADERS);
-    headers.insert(
-        PROTOCOL_VERSION,
-        HeaderValue::from_static(Revision::MODERN.as_str()),
-    );
-    headers.insert(METHOD, HeaderValue::from_static(method.as_str()));
-    headers
+/// The header fields of a modern request that has no name.
+pub fn fields(method: Method) -> FieldLines {
+    let mut fields = FieldLines::new();
+    let revision = HeaderValue::from_static(Revision::MODERN.as_str());
+    fields.add(&PROTOCOL_VERSION, &revision);
+    fields.add(&METHOD, &HeaderValue::from_static(method.as_str()));
+    fields
 }
 
 /// A request of our own for a page of `list`; `cursor` is JSON text, and so is `capabilities`, what the client offers.

@@ -6,13 +6,13 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderValue, Method};
 use tokio::sync::Semaphore;
 
 use super::{Error, Message, Upstream, answer};
 use crate::{
     deadline::Deadline,
-    egress::{Effect, Fields},
+    egress::{Effect, FieldLines, Fields, Inbound},
     mcp::{Revision, headers},
     policy::{Era, Permit},
 };
@@ -69,19 +69,18 @@ impl Session {
         self.revision
     }
 
-    pub(super) fn headers(&self) -> HeaderMap {
-        let mut map = HeaderMap::with_capacity(super::HEADERS);
+    /// The header fields of a request in it.
+    pub(super) fn fields(&self) -> FieldLines {
+        let mut fields = FieldLines::new();
         // The first revision knows no such header (MCP 2025-03-26, transports).
         if self.revision != Revision::V2025_03_26 {
-            map.insert(
-                headers::PROTOCOL_VERSION,
-                HeaderValue::from_static(self.revision.as_str()),
-            );
+            let revision = HeaderValue::from_static(self.revision.as_str());
+            fields.add(&headers::PROTOCOL_VERSION, &revision);
         }
         if let Some(id) = &*self.id.lock().unwrap_or_else(PoisonError::into_inner) {
-            map.insert(headers::SESSION_ID, id.clone());
+            fields.add(&headers::SESSION_ID, id);
         }
-        map
+        fields
     }
 }
 
@@ -124,12 +123,12 @@ impl Upstream {
         if !session.has_id() {
             return Ok(());
         }
-        let headers = session.headers();
+        let fields = session.fields();
         let inbound = self
             .send(
                 permit,
                 Method::DELETE,
-                headers,
+                fields,
                 Bytes::new(),
                 &Effect::Read,
                 deadline,
@@ -175,12 +174,18 @@ impl Upstream {
     ) -> Result<(Option<HeaderValue>, Message), Error> {
         let id = self.next_id();
         let body = hello.request(id);
-        let headers = HeaderMap::with_capacity(4);
-        let inbound = self
-            .send(permit, Method::POST, headers, body, &Effect::Read, deadline)
+        let fields = FieldLines::new();
+        let Inbound {
+            status,
+            headers,
+            body,
+            ..
+        } = self
+            .send(permit, Method::POST, fields, body, &Effect::Read, deadline)
             .await?;
-        let session_id = session_id(permit, &inbound.headers)?;
-        let message = answer::read(permit, id, inbound).await?.whole().await?;
+        let session_id = session_id(permit, &headers)?;
+        let answer = answer::read(permit, id, status, headers, body).await?;
+        let message = answer.whole().await?;
         Ok((session_id, message))
     }
 }

@@ -30,18 +30,22 @@ impl Upstream {
 }
 
 /// Reads the answer; what is no stream has come by `end`.
-async fn read(
-    permit: &Permit,
-    id: u64,
-    mut inbound: Inbound,
-    end: Deadline,
-) -> Result<Answer, Error> {
+async fn read(permit: &Permit, id: u64, inbound: Inbound, end: Deadline) -> Result<Answer, Error> {
     let server = || permit.server().name.clone();
-    if let Type::Events = Type::of(&inbound.headers) {
-        inbound.body = inbound.body.open_ended();
+    let Inbound {
+        status,
+        headers,
+        destination,
+        mut body,
+    } = inbound;
+    if let Type::Events = Type::of(&headers) {
+        body = body.open_ended();
     }
-    let host = inbound.destination.host.clone();
-    let reading = timeout_at(end.instant(), answer::read(permit, id, inbound));
+    let host = destination.host;
+    let reading = timeout_at(
+        end.instant(),
+        answer::read(permit, id, status, headers, body),
+    );
     let answer = reading.await.map_err(|_| Error::Egress {
         server: server(),
         source: egress::Error::CallTimeout { host },

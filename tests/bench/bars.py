@@ -2,6 +2,7 @@
 
 import typing
 
+import forward
 from rows import ERAS, SYNC, Row, effect
 
 # A record kept by mistake at each call would be 40 MiB over the calls, a connection's buffers at each stream 15 MiB over
@@ -32,9 +33,9 @@ class Verdict(typing.NamedTuple):
         return self.figure >= bound if self.at_least else self.figure <= bound
 
 
-def judge(table, standing, complete):
+def judge(table, proxies, standing, complete):
     """All bars; those without a figure only where the measurement should have been `complete`."""
-    verdicts = [*ratios(table), *durable(table), *alone(standing.figures)]
+    verdicts = [*ratios(table), *durable(table), *beside_proxies(proxies), *alone(standing.figures)]
     return [verdict for verdict in verdicts if complete or verdict.figure is not None]
 
 
@@ -80,6 +81,20 @@ def durable(table):
     yield Verdict("durable calls a second at 64 connections, x reads", share, 0.45, at_least=True)
 
 
+def beside_proxies(proxies):
+    """The forward proxy beside squid and tinyproxy, within each turn."""
+    cost = proxies.beside(forward.PLAIN, "cpu_us", "squid")
+    yield Verdict("plain requests a CPU second, x squid", cost and 1 / cost, 1.5, at_least=True)
+    cost = proxies.beside(forward.CONNECT, "cpu_us", "squid")
+    yield Verdict("CPU of a tunnel with one request, x squid", cost, 1.0)
+    rate = proxies.beside(forward.CONNECT, "per_second", "tinyproxy")
+    yield Verdict("tunnels a second, x tinyproxy", rate, 0.75, at_least=True)
+    for row, what in ((forward.DOWN, "down"), (forward.UP, "up"), (forward.DOWNS, "down"), (forward.UPS, "up")):
+        rate = proxies.beside(row, "per_second", "tinyproxy")
+        name = f"bytes a second {what}, tunnels: {row.connections}, x tinyproxy"
+        yield Verdict(name, rate, 0.9, at_least=True)
+
+
 def alone(figures):
     """What only Tollgate is measured for."""
     required = {
@@ -89,6 +104,7 @@ def alone(figures):
         "RssAnon 5 s after it, over idle, MiB": 20,
         "start to first answered initialize, ms": 50,
         "start to first answer without an upstream, ms": 50,
+        "VmRSS 8000 idle tunnels, MiB": 120,
         "growth over 100000 calls: RSS, MiB": FLAT_MIB,
         "growth over 100000 calls: threads": 0,
         "growth over 100000 calls: descriptors": 0,

@@ -1,16 +1,14 @@
 //! The load: so many connections, each with one call at a time, for so long.
 
-use std::io::{self, Error, Write as _};
+use std::io::{self, Write as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use tokio::task::JoinSet;
 
 use crate::client::{Call, Client, Endpoint};
-use crate::process;
 use crate::tools::Tool;
+use crate::window::{Span, Used, Window, microseconds};
 
 /// The tail is judged within slices of the window: long enough for several turns of all connections, short enough that
 /// a moment in which the host takes the core away is in few of them.
@@ -25,20 +23,8 @@ pub(crate) struct Plan {
     tool: Tool,
     #[arg(long)]
     connections: usize,
-    /// Seconds that are measured, after a fifth of that which is not.
-    #[arg(long)]
-    seconds: f64,
-    /// Processes whose processor time and memory are measured.
-    #[arg(long, value_delimiter = ',')]
-    watch: Vec<u32>,
-}
-
-/// When to measure.
-struct Window {
-    begin: Instant,
-    end: Instant,
-    /// Calls that were answered so far, on all connections.
-    answered: AtomicU64,
+    #[command(flatten)]
+    span: Span,
 }
 
 /// What was measured of calls that were answered after the window began, in nanoseconds.
@@ -55,48 +41,22 @@ struct Answered {
     slice: u128,
 }
 
-/// How far everything was at a moment. Between two moments as many calls are begun too early as are ended too late.
-struct Moment {
-    at: Instant,
-    answered: u64,
-    nanoseconds: u64,
-}
-
-impl Moment {
-    async fn at(due: Instant, window: &Window, watch: &[u32]) -> io::Result<Self> {
-        tokio::time::sleep_until(due.into()).await;
-        Ok(Self {
-            at: Instant::now(),
-            answered: window.answered.load(Ordering::Relaxed),
-            nanoseconds: process::nanoseconds(watch)?,
-        })
-    }
-}
-
 /// Loads, and prints what it took as one line of JSON. Any call that fails ends the run.
 pub(crate) async fn run(plan: Plan) -> io::Result<()> {
     let clients = plan.endpoint.clients(plan.connections).await?;
-    let begin = Instant::now() + Duration::from_secs_f64(plan.seconds / 5.0);
-    let window = Arc::new(Window {
-        begin,
-        end: begin + Duration::from_secs_f64(plan.seconds),
-        answered: AtomicU64::new(0),
-    });
-    let mut tasks = JoinSet::new();
-    for client in clients {
-        tasks.spawn(load(client, plan.tool, Arc::clone(&window)));
-    }
-    let before = Moment::at(window.begin, &window, &plan.watch).await?;
-    let after = Moment::at(window.end, &window, &plan.watch).await?;
+    let tool = plan.tool;
+    let (used, loads) = plan
+        .span
+        .run(clients, |client, window| load(client, tool, window))
+        .await?;
     let mut clients = Vec::new();
     let mut taken = Taken::default();
-    while let Some(finished) = tasks.join_next().await {
-        let (client, of_client) = finished.map_err(Error::other)??;
+    for (client, of_client) in loads {
         clients.push(client);
         taken.calls.extend(of_client.calls);
         taken.lags.extend(of_client.lags);
     }
-    report(&plan, taken, &before, &after)?;
+    report(&plan.span, &used, taken)?;
     for client in clients {
         client.close().await?;
     }
@@ -110,7 +70,7 @@ async fn load(mut client: Client, tool: Tool, window: Arc<Window>) -> io::Result
     let mut now = Instant::now();
     while now < window.end {
         client.call(&mut call, &mut taken.lags).await?;
-        window.answered.fetch_add(1, Ordering::Relaxed);
+        window.count(1);
         let begun = std::mem::replace(&mut now, Instant::now());
         if now >= window.begin {
             taken.calls.push(Answered {
@@ -124,28 +84,17 @@ async fn load(mut client: Client, tool: Tool, window: Arc<Window>) -> io::Result
     Ok((client, taken))
 }
 
-fn report(plan: &Plan, mut taken: Taken, before: &Moment, after: &Moment) -> io::Result<()> {
-    let calls = after.answered - before.answered;
-    if calls == 0 {
-        return Err(Error::other("no call was answered in time"));
-    }
-    let used = after.nanoseconds - before.nanoseconds;
+fn report(span: &Span, used: &Used, mut taken: Taken) -> io::Result<()> {
     let tail = tail(&mut taken.calls);
     let mut took: Vec<u64> = taken.calls.iter().map(|call| call.nanoseconds).collect();
     took.sort_unstable();
     taken.lags.sort_unstable();
-    let result = serde_json::json!({
-        "calls": calls,
-        "p50_us": microseconds(&took, 50),
-        "p99_us": microseconds(&took, 99),
-        "tail": tail,
-        "lag_p50_us": microseconds(&taken.lags, 50),
-        "lag_p99_us": microseconds(&taken.lags, 99),
-        "per_second": calls as f64 / (after.at - before.at).as_secs_f64(),
-        "cpu_us": used as f64 / 1e3 / calls as f64,
-        "rss_kib": process::kib(&plan.watch, "VmRSS")?,
-        "anonymous_kib": process::kib(&plan.watch, "RssAnon")?,
-    });
+    let mut result = span.report(used)?;
+    result["p50_us"] = microseconds(&took, 50).into();
+    result["p99_us"] = microseconds(&took, 99).into();
+    result["tail"] = tail.into();
+    result["lag_p50_us"] = microseconds(&taken.lags, 50).into();
+    result["lag_p99_us"] = microseconds(&taken.lags, 99).into();
     writeln!(io::stdout(), "{result}")
 }
 
@@ -161,11 +110,4 @@ fn tail(calls: &mut [Answered]) -> Option<f64> {
         .collect();
     tails.sort_by(f64::total_cmp);
     tails.get(tails.len() / 2).copied()
-}
-
-/// So many percent of `sorted` are not above what this returns; `None` where there is nothing.
-fn microseconds(sorted: &[u64], percent: usize) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let at = (sorted.len() * percent / 100).min(last);
-    Some(sorted[at] as f64 / 1e3)
 }

@@ -1,14 +1,16 @@
-//! The two ends of the benchmark: an upstream that answers from memory, and loads of several kinds.
+//! The two ends of the benchmark: upstreams that answer from memory, and loads of several kinds.
 //!
-//! `bench-load upstream` serves until it is ended; the others do one thing and print one line of JSON.
+//! `bench-load upstream` and `forward-upstream` serve until they are ended; the others do one thing and print one line of JSON.
 
 mod calls;
 mod client;
 mod disk;
+mod forward;
 mod process;
 mod sessions;
 mod tools;
 mod upstream;
+mod window;
 mod wire;
 
 use std::io::{self, Write as _};
@@ -36,6 +38,17 @@ enum Role {
     Sessions(sessions::Plan),
     /// Begin calls and close their connections after the first event.
     Abandon(sessions::Abandon),
+    /// Serve small answers, bytes and a place for bytes on 127.0.0.1, behind a TLS ClientHello or without.
+    ForwardUpstream {
+        #[arg(long)]
+        port: u16,
+    },
+    /// Ask through a forward proxy over and over, and print what it took.
+    Requests(forward::RequestsPlan),
+    /// Move bytes through tunnels of a forward proxy, and print what it took.
+    Bulk(forward::BulkPlan),
+    /// Open tunnels, say so, and keep them open until standard input ends.
+    Idle(forward::IdlePlan),
     /// Append a line and sync it, over and over, and print what that took.
     Sync(disk::Plan),
 }
@@ -67,6 +80,10 @@ async fn run(role: Role) -> io::Result<()> {
         Role::Calls(plan) => calls::run(plan).await,
         Role::Sessions(plan) => sessions::run(plan).await,
         Role::Abandon(plan) => sessions::abandon(plan).await,
+        Role::ForwardUpstream { port } => forward::serve(port).await,
+        Role::Requests(plan) => forward::requests(plan).await,
+        Role::Bulk(plan) => forward::bulk(plan).await,
+        Role::Idle(plan) => forward::idle(plan).await,
         Role::Sync(plan) => disk::run(&plan),
     }
 }

@@ -1,30 +1,26 @@
-//! What the measured processes used, from `/proc`.
+//! What the measured processes used.
 
 use std::fs;
 use std::io::{Error, Result};
 
-/// Processor time of all threads of `processes` so far, in nanoseconds: to the scheduler's own precision, where
-/// `/proc/PID/stat` counts in hundredths of a second.
+use nix::time::clock_getcpuclockid;
+use nix::unistd::Pid;
+
+/// Processor time of all threads of `processes` so far, in nanoseconds; that of threads which have ended, too.
 pub(crate) fn nanoseconds(processes: &[u32]) -> Result<u64> {
-    let mut sum = 0;
-    for process in processes {
-        for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-            sum += used(&fs::read_to_string(thread?.path().join("schedstat"))?)?;
-        }
-    }
-    Ok(sum)
+    processes.iter().map(|&process| used(process)).sum()
+}
+
+fn used(process: u32) -> Result<u64> {
+    let process = Pid::from_raw(process.try_into().map_err(Error::other)?);
+    let used = clock_getcpuclockid(process)?.now()?;
+    let used = std::time::Duration::from(used).as_nanos();
+    used.try_into().map_err(Error::other)
 }
 
 /// A field of `/proc/PID/status` that counts KiB, summed over `processes`.
 pub(crate) fn kib(processes: &[u32], field: &str) -> Result<u64> {
     processes.iter().map(|&process| read(process, field)).sum()
-}
-
-fn used(schedstat: &str) -> Result<u64> {
-    let first = schedstat.split(' ').next();
-    first
-        .and_then(|word| word.parse().ok())
-        .ok_or_else(|| Error::other(format!("`{schedstat}` is no schedstat")))
 }
 
 fn read(process: u32, field: &str) -> Result<u64> {

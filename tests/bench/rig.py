@@ -1,4 +1,4 @@
-"""What the benchmark runs: the upstream, nginx, Tollgate, and the loads, each on its core."""
+"""What the benchmark runs: the upstreams, nginx, Tollgate, and the loads, each on its core."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from harness.process import ROOT, TARGET, NotReady, accepts, free_port, running, wait_until  # noqa: E402
 from harness.tollgate import starting, tollgate, write  # noqa: E402
 
-__all__ = ["ROOT", "LoadFailed", "NotReady", "Rig", "Target", "free_port", "status"]
+__all__ = ["ROOT", "LoadFailed", "NotReady", "Rig", "Target", "free_port", "pin", "status"]
 
 LOAD = TARGET / "release" / "examples" / "bench-load"
 NGINX = "/usr/sbin/nginx"
@@ -36,9 +36,9 @@ class Target(typing.NamedTuple):
     """Where a load goes, and which processes it costs."""
 
     port: int
-    path: str
+    # How a load finds its way there, and what it shows.
+    words: list
     processes: list
-    wants_key: bool
 
 
 class Rig:
@@ -54,11 +54,10 @@ class Rig:
         self.secrets = [f"tg_{secrets.token_hex(20)}" for _ in range(KEYS)]
         self.keys = self.home / "keys"
         write(self.keys, "\n".join(self.secrets))
-        self.upstream = stack.enter_context(self._upstream())
-        self.direct = Target(self.upstream, "/mcp", [], False)
-        nginx = stack.enter_context(self._nginx())
-        self.nginx = nginx
-        self.nginx_streaming = nginx._replace(path="/stream")
+        self.upstream = stack.enter_context(self.upstream_of("upstream"))
+        self.direct = Target(self.upstream, ["--path", "/mcp"], [])
+        self.nginx = stack.enter_context(self._nginx())
+        self.nginx_streaming = self.nginx._replace(words=["--path", "/stream"])
 
     def describe(self):
         """The machine, in a line."""
@@ -73,7 +72,7 @@ class Rig:
         """A Tollgate of its own, as a Target."""
         with tollgate(**self._in_front_of(self.upstream)) as (url, process):
             port, path = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/.*)", url("bench")).groups()
-            yield Target(int(port), path, [process.pid], True)
+            yield Target(int(port), ["--path", path, "--keys", self.keys], [process.pid])
 
     def starting(self, upstream):
         """A Tollgate that has only just been started, in front of the port `upstream`."""
@@ -102,11 +101,18 @@ class Rig:
             raise LoadFailed(run.stderr.strip())
         return json.loads(run.stdout)
 
-    @contextlib.contextmanager
     def sessions(self, target, count, listening):
         """Keeps so many sessions open until the block ends."""
         words = ["--era", "legacy", "--count", count, *(["--listening"] if listening else [])]
-        command = self._command("sessions", target, words)
+        return self._held("sessions", target, words)
+
+    def tunnels(self, target, count):
+        """Keeps so many idle tunnels open until the block ends."""
+        return self._held("idle", target, ["--count", count])
+
+    @contextlib.contextmanager
+    def _held(self, kind, target, words):
+        command = self._command(kind, target, words)
         pipe = subprocess.PIPE
         with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
             if not process.stdout.readline():
@@ -130,15 +136,14 @@ class Rig:
             move(target.processes, self.proxy_core)
 
     def _command(self, kind, target, words):
-        command = [*pin(self.end_core), LOAD, kind, "--port", target.port, "--path", target.path, *words]
-        if target.wants_key:
-            command += ["--keys", self.keys]
+        command = [*pin(self.end_core), LOAD, kind, "--port", target.port, *target.words, *words]
         return [str(word) for word in command]
 
     @contextlib.contextmanager
-    def _upstream(self):
-        port, log = free_port(), self.home / "upstream.log"
-        with running([*pin(self.end_core), LOAD, "upstream", "--port", port], log) as process:
+    def upstream_of(self, kind):
+        """Runs an upstream until the block ends, and gives its port."""
+        port, log = free_port(), self.home / f"{kind}.log"
+        with running([*pin(self.end_core), LOAD, kind, "--port", port], log) as process:
             wait_until(lambda: accepts(port), process, log)
             yield port
 
@@ -149,7 +154,7 @@ class Rig:
         command = [*pin(self.proxy_core), NGINX, "-p", self.home, "-c", conf, "-e", "stderr"]
         with running(command, log) as process:
             wait_until(lambda: accepts(port), process, log)
-            yield Target(port, "/mcp", [process.pid, *children(process.pid)], False)
+            yield Target(port, ["--path", "/mcp"], [process.pid, *children(process.pid)])
 
 
 def pin(core):

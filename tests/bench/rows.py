@@ -2,9 +2,8 @@
 
 import contextlib
 import dataclasses
-import statistics
 
-from rig import LoadFailed
+from turns import Turns, shown
 
 ERAS = ["legacy", "modern"]
 ALL = ("direct", "nginx", "tollgate")
@@ -58,15 +57,12 @@ SHORT = [
 ]
 
 
-class Table:
-    """What the rows measured, by row, target and round."""
+class Table(Turns):
+    """What the rows measured, and what the disk did beside them."""
 
     def __init__(self, rig, seconds):
-        self.rig = rig
-        self.seconds = seconds
-        self.results = {}
+        super().__init__(rig, seconds)
         self.syncs = {}
-        self.passed = self.failed = 0
 
     def measure(self, rows, rounds):
         """Runs `rows` so many times. Each round has a Tollgate of its own, so that its records do not pile up."""
@@ -96,17 +92,8 @@ class Table:
     def _load(self, row, name, tollgate, when, seconds):
         target = self._target(row, name, tollgate)
         words = ["--era", row.era, "--tool", row.tool, "--connections", row.connections, "--seconds", seconds]
-        if target.processes:
-            words += ["--watch", ",".join(map(str, target.processes))]
-        try:
-            with self.rig.on_end_core(target) if row.one_core else contextlib.nullcontext():
-                result = self.rig.load("calls", target, *words)
-        except LoadFailed as fault:
-            print(f"{row.name}, {name}: {fault}", flush=True)
-            self.failed += 1
-            return
-        self.passed += 1
-        self.results.setdefault((row, name), {})[when] = result
+        with self.rig.on_end_core(target) if row.one_core else contextlib.nullcontext():
+            self.load(row, name, when, "calls", target, *words)
 
     def _target(self, row, name, tollgate):
         if name == "tollgate":
@@ -116,25 +103,11 @@ class Table:
         return self.rig.nginx_streaming if row.tool in STREAMS else self.rig.nginx
 
     def _line(self, row, number):
-        results = {name: self.results.get((row, name), {}) for name in row.targets}
-        seen = {name: [got["p50_us"] for (at, _), got in all.items() if at == number] for name, all in results.items()}
-        shown = [f"{name} p50 {statistics.median(got):.0f} us" for name, got in seen.items() if got]
-        return f"{row.name:<24}" + "  ".join(shown)
+        seen = {name: self.of_round(row, name, "p50_us", number) for name in row.targets}
+        return f"{row.name:<24}" + "  ".join(f"{name} p50 {got:.0f} us" for name, got in seen.items() if got)
 
-    def median(self, row, name, key):
-        """The median over all turns; None where there is none."""
-        return self.combine([(row, name, key)], lambda value: value)
-
-    def combine(self, wanted, function):
-        """The median over all turns of what `function` makes of the figures of each, given as row, target and key."""
-        turns = [self._all(row, name) for row, name, _ in wanted]
-        common = set.intersection(*map(set, turns))
-        values = ([got[when][key] for got, (*_, key) in zip(turns, wanted)] for when in sorted(common))
-        made = [function(*row) for row in values if None not in row]
-        return statistics.median(made) if made else None
-
-    def _all(self, row, name):
-        return self.syncs if (row, name) == SYNC[:2] else self.results.get((row, name), {})
+    def of(self, row, name):
+        return self.syncs if (row, name) == SYNC[:2] else super().of(row, name)
 
     def print(self):
         """Prints the medians."""
@@ -160,7 +133,3 @@ class Table:
             yield shown(self.median(row, name, key) / 1024 if watched else None, 1)
         for key in ("lag_p50_us", "lag_p99_us"):
             yield shown(self.median(row, name, key), 0)
-
-
-def shown(value, digits):
-    return "-" if value is None else f"{value:.{digits}f}"

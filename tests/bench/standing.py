@@ -1,4 +1,4 @@
-"""What is measured of Tollgate alone: start-up, memory, and whether anything grows."""
+"""What is measured once: start-up, memory, and whether anything grows."""
 
 import contextlib
 import http.client
@@ -9,10 +9,11 @@ import time
 
 from rig import LoadFailed, NotReady, free_port, status
 
-SHORT = ["start-up", "sessions", "burst-memory"]
+SHORT = ["start-up", "sessions", "burst-memory", "proxy-tunnels"]
 FULL = [*SHORT, "flat"]
 STARTS = 7
 SESSIONS = 1000
+TUNNELS = 8000
 # Opened before those that count, so that what grows once is not laid to their charge.
 SESSIONS_BEFORE = 200
 FLAT_CALLS = 100_000
@@ -34,8 +35,9 @@ INITIALIZE = {
 class Standing:
     """Figures by name, with their units in the names."""
 
-    def __init__(self, rig):
+    def __init__(self, rig, peers):
         self.rig = rig
+        self.peers = peers
         self.figures = {}
         self.passed = self.failed = 0
 
@@ -44,6 +46,7 @@ class Standing:
             "start-up": self._start_up,
             "sessions": self._sessions,
             "burst-memory": self._burst_memory,
+            "proxy-tunnels": self._tunnels,
             "flat": self._flat,
         }
         for name in names:
@@ -110,6 +113,17 @@ class Standing:
     def _memory(self, process, when):
         for field in ("VmRSS", "RssAnon"):
             self.figures[f"{field} {when}, MiB"] = status(process, field) / 1024
+
+    def _tunnels(self):
+        with self.peers.tollgate() as target:
+            (process,) = target.processes
+            time.sleep(1)
+            self._memory(process, "idle, forward proxy")
+            with self.rig.tunnels(target, TUNNELS):
+                self._memory(process, f"{TUNNELS} idle tunnels")
+        for name, target in (("squid", self.peers.squid), ("tinyproxy", self.peers.tinyproxy)):
+            with self.rig.tunnels(target, TUNNELS):
+                self._memory(*target.processes, f"{TUNNELS} idle tunnels of {name}")
 
     def _burst_memory(self):
         with self.rig.tollgate() as target:

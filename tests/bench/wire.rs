@@ -2,11 +2,13 @@
 //! core, and must not be what limits the proxy on the other.
 
 use std::io::{Error, Result};
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use memchr::memmem;
+use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// Bytes that a read has room for at least.
 const ROOM: usize = 16 * 1024;
@@ -34,8 +36,51 @@ impl Wire {
         Self::new(TcpStream::connect(("127.0.0.1", port)).await?)
     }
 
+    /// As `connect`, from another address of this machine.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the load comes from outside the product"
+    )]
+    pub(crate) async fn connect_from(source: Ipv4Addr, port: u16) -> Result<Self> {
+        let socket = TcpSocket::new_v4()?;
+        // The port is found when the destination is known: one that still lingers for another will do.
+        setsockopt(&socket, IpBindAddressNoPort, &true)?;
+        socket.bind(SocketAddrV4::new(source, 0).into())?;
+        Self::new(
+            socket
+                .connect(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port).into())
+                .await?,
+        )
+    }
+
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.socket.write_all(bytes).await
+    }
+
+    /// Skips a TLS record, if one comes first.
+    pub(crate) async fn skip_hello(&mut self) -> Result<()> {
+        const HANDSHAKE: u8 = 22;
+        const HEADER: usize = 5;
+        if self.buffer.is_empty() && self.fill().await? == 0 {
+            return Ok(());
+        }
+        if self.buffer[0] == HANDSHAKE {
+            self.need(HEADER).await?;
+            let size = usize::from(u16::from_be_bytes([self.buffer[3], self.buffer[4]]));
+            self.need(HEADER + size).await?;
+            self.buffer.advance(HEADER + size);
+        }
+        Ok(())
+    }
+
+    /// Reads what comes next, as it comes; 0 at the end.
+    pub(crate) async fn read(&mut self, piece: &mut [u8]) -> Result<usize> {
+        if self.buffer.is_empty() {
+            return self.socket.read(piece).await;
+        }
+        let count = self.buffer.len().min(piece.len());
+        self.buffer.copy_to_slice(&mut piece[..count]);
+        Ok(count)
     }
 
     /// The next head; `None` where the peer closed instead.
@@ -154,6 +199,11 @@ impl Head {
             }
         }
         None
+    }
+
+    /// Whether this request is for `path`.
+    pub(crate) fn asks_for(&self, path: &str) -> bool {
+        self.0.split(|byte| *byte == b' ').nth(1) == Some(path.as_bytes())
     }
 
     pub(crate) fn body(&self) -> Body {

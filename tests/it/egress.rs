@@ -6,17 +6,18 @@ mod dns;
 mod hang;
 mod head;
 mod pool;
+mod proxy;
 mod request;
 mod tls;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Method, Request};
+use http::{HeaderValue, Method, header::CONTENT_TYPE};
 use rustls::RootCertStore;
 use tollgate::{
     deadline::Deadline,
-    egress::{Effect, Egress, Error, Failed, Inbound, Outbound, Tls},
+    egress::{Effect, Egress, Error, Failed, FieldLines, Inbound, Outbound, Tls},
     memory::Memory,
     policy::Permit,
     refusal::Code,
@@ -65,16 +66,15 @@ pub(crate) async fn send(egress: &Egress, permit: &Permit) -> Result<Inbound, Fa
 }
 
 async fn post(egress: &Egress, permit: &Permit, body: Bytes) -> Result<Inbound, Failed> {
-    let request = Request::builder()
-        .method(Method::POST)
-        .header("content-type", "application/json")
-        .body(body)
-        .unwrap();
+    let mut fields = FieldLines::new();
+    fields.add(&CONTENT_TYPE, &HeaderValue::from_static("application/json"));
     let deadline = Deadline::after(permit.server().limits.call);
     egress
         .send(Outbound {
             permit,
-            request,
+            method: Method::POST,
+            fields,
+            body,
             effect: &Effect::Read,
             deadline,
         })

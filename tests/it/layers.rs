@@ -4,6 +4,7 @@
 
 mod paths;
 mod proofs;
+mod sockets;
 
 use std::{
     collections::BTreeMap,

@@ -16,7 +16,10 @@ mod gateway;
 mod layers;
 mod listen;
 mod pin;
+mod plain;
 mod policy;
+mod proxy;
+mod proxy_dns;
 mod store;
 mod tunnel;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
@@ -27,11 +30,13 @@ mod support {
     pub(crate) mod client;
     pub(crate) mod dialer;
     pub(crate) mod disk;
+    pub(crate) mod forwarder;
     pub(crate) mod gate;
     pub(crate) mod nameserver;
     pub(crate) mod permit;
     pub(crate) mod pipeline;
     pub(crate) mod sound;
     pub(crate) mod tools;
+    pub(crate) mod tunnels;
     pub(crate) mod upstream;
 }

@@ -123,7 +123,7 @@ const EVERY_TABLE: &[(&str, &str, &str)] = &[
         "egress.toml",
         "`egress.toml`",
         "zzzzzz = 1\n[[allow]]\nzzzzzz = 1\n[allow.who]\nzzzzzz = 1\n[[deny]]\nzzzzzz = 1\n[deny.who]\nzzzzzz = 1\n\
-         [[private]]\nzzzzzz = 1\n",
+         [[private]]\nzzzzzz = 1\n[tunnels]\nzzzzzz = 1\n",
     ),
     (
         "keys.toml",

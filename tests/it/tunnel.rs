@@ -22,7 +22,7 @@ use tollgate::{
 const SHIPPED: &str = include_str!("../corpus/egress.jsonl");
 
 /// The `http` cases by their id.
-fn cases() -> HashMap<String, Value> {
+pub(crate) fn cases() -> HashMap<String, Value> {
     let cases = SHIPPED
         .lines()
         .map(|line| serde_json::from_str(line).unwrap());
@@ -54,7 +54,7 @@ fn read(text: &str) -> (String, String) {
 }
 
 /// The head of a plain GET with something in it that is too large.
-fn large(input: &Value) -> Option<String> {
+pub(crate) fn large(input: &Value) -> Option<String> {
     let size = |key: &str| {
         input[key]
             .as_u64()
@@ -121,7 +121,7 @@ fn heads_of_the_corpus() {
 }
 
 /// The first flight of a client that asks for `name`.
-fn flight(name: &str, ech: bool, padding: usize) -> Vec<u8> {
+pub(crate) fn flight(name: &str, ech: bool, padding: usize) -> Vec<u8> {
     let mut provider = aws_lc_rs::default_provider();
     provider.kx_groups = vec![kx_group::X25519MLKEM768, kx_group::X25519];
     let builder = ClientConfig::builder_with_provider(Arc::new(provider));

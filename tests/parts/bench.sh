@@ -1,4 +1,4 @@
-# What a call costs, beside nginx.
+# What a call costs beside nginx, and the forward proxy beside squid and tinyproxy.
 set -euo pipefail
 
 if [[ -n ${TESTS_LONG:-} ]]; then

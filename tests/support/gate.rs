@@ -20,6 +20,7 @@ use tollgate::{
     audit::verify_folder,
     config::{Endpoint, Environment},
     egress::Io,
+    tunnel::OpenTunnel,
 };
 
 use super::client::{Ask, Exchange, Reply, patiently};
@@ -99,6 +100,7 @@ impl Policy {
 /// A running Tollgate.
 pub(crate) struct Gate {
     pub(crate) address: SocketAddr,
+    pub(crate) egress: SocketAddr,
     pub(crate) handle: Handle,
     running: Running,
     dir: TempDir,
@@ -121,7 +123,7 @@ impl Gate {
         }
         let state = dir.path().join("state");
         let head = format!(
-            "state_dir = \"{}\"\n[listen]\nagents = \"127.0.0.1:0\"\nops = \"\"\n{listen}\n",
+            "state_dir = \"{}\"\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"127.0.0.1:0\"\nops = \"\"\n{listen}\n",
             state.display()
         );
         for (name, text) in &policy.0 {
@@ -146,8 +148,12 @@ impl Gate {
         let Some(Endpoint::Tcp(address)) = running.agents().cloned() else {
             panic!("a TCP listener");
         };
+        let Some(Endpoint::Tcp(egress)) = running.egress().cloned() else {
+            panic!("a TCP listener");
+        };
         Self {
             address,
+            egress,
             handle: running.handle(),
             running,
             dir,
@@ -179,11 +185,23 @@ impl Gate {
         stream.set_nodelay(true).unwrap();
         match &self.tls {
             None => Box::new(stream),
-            Some(tls) => {
-                let name = ServerName::try_from("localhost").unwrap();
-                Box::new(patiently(tls.connect(name, stream)).await.unwrap())
-            }
+            Some(_) => Box::new(self.within_tls(stream).await.unwrap()),
         }
+    }
+
+    /// Speaks TLS to `localhost` on a connection.
+    pub(crate) async fn within_tls<S: Io>(
+        &self,
+        stream: S,
+    ) -> std::io::Result<tokio_rustls::client::TlsStream<S>> {
+        let name = ServerName::try_from("localhost").unwrap();
+        let tls = self.tls.as_ref().expect("a root to trust");
+        patiently(tls.connect(name, stream)).await
+    }
+
+    /// The tunnels that are open now.
+    pub(crate) fn tunnels(&self) -> Vec<OpenTunnel> {
+        self.handle.tunnels()
     }
 
     /// Sends a request and reads the head of its answer.

@@ -1,22 +1,26 @@
-//! A name server on loopback, over UDP and TCP on one port.
+//! A name server on loopback, over UDP and TCP on one port, which may say anything, to each question something else.
 
 use std::{
     net::{IpAddr, SocketAddr},
     str::FromStr,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use hickory_proto::{
-    op::{Message, MessageType, ResponseCode},
+    op::{Message, MessageType, Query, ResponseCode},
     rr::{
         Name, RData, Record, RecordType,
-        rdata::{A, AAAA, CNAME},
+        rdata::{
+            A, AAAA, CNAME, HTTPS, SVCB,
+            svcb::{IpHint, SvcParamKey, SvcParamValue},
+        },
     },
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream, UdpSocket},
-    task::JoinHandle,
+    task::{JoinHandle, JoinSet},
 };
 
 /// A question as it arrived.
@@ -33,14 +37,17 @@ pub(crate) struct Question {
 /// What the server does with a question.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
-    /// Records of the question's name: addresses, or `name>target` for an alias.
+    /// Records of the question's name: addresses, or `hint ADDRESS` for an HTTPS record with an IPv4 hint; of another name,
+    /// `name=address`; and `name>target` for an alias. And their time to live.
     Records(Vec<String>, u32),
     /// A response code without records.
     Code(ResponseCode),
-    /// An empty answer with the truncation bit.
-    Truncated,
+    /// Such records, of which there are more: with the truncation bit.
+    Truncated(Vec<String>),
     /// Nothing, ever.
     Silence,
+    /// Something else, after a while.
+    Late(Duration, Box<Self>),
 }
 
 impl Reply {
@@ -55,6 +62,11 @@ impl Reply {
     /// The name exists and has nothing.
     pub(crate) fn nothing() -> Self {
         Self::of(&[])
+    }
+
+    /// The same, after a while.
+    pub(crate) fn late(self, millis: u64) -> Self {
+        Self::Late(Duration::from_millis(millis), Box::new(self))
     }
 }
 
@@ -102,22 +114,13 @@ struct Brain {
 }
 
 impl Brain {
-    fn reply(&self, query: &[u8], tcp: bool) -> Option<Vec<u8>> {
-        let query = Message::from_vec(query).unwrap();
+    async fn reply(&self, query: Vec<u8>, tcp: bool) -> Option<Vec<u8>> {
+        let query = Message::from_vec(&query).unwrap();
         let asked = query.queries[0].clone();
-        let mut question = Question {
-            name: asked.name().to_string().to_ascii_lowercase(),
-            records: asked.query_type(),
-            tcp,
-            earlier: 0,
-        };
-        {
-            let mut seen = self.seen.lock().unwrap();
-            let like = |other: &&Question| {
-                other.name == question.name && other.records == question.records
-            };
-            question.earlier = seen.iter().filter(like).count();
-            seen.push(question.clone());
+        let mut reply = (self.answer)(&self.note(&asked, tcp));
+        if let Reply::Late(time, later) = reply {
+            tokio::time::sleep(time).await;
+            reply = *later;
         }
         let mut message = Message::new(
             query.metadata.id,
@@ -125,15 +128,38 @@ impl Brain {
             query.metadata.op_code,
         );
         message.add_query(asked.clone());
-        match (self.answer)(&question) {
-            Reply::Silence => return None,
+        let records = |texts: Vec<String>, ttl| {
+            let each = texts.into_iter();
+            each.map(move |text| record(asked.name(), &text, ttl))
+        };
+        match reply {
+            Reply::Silence | Reply::Late(..) => return None,
             Reply::Code(code) => message.metadata.response_code = code,
-            Reply::Truncated => message.metadata.truncation = true,
-            Reply::Records(records, ttl) => {
-                message.add_answers(records.iter().map(|text| record(asked.name(), text, ttl)));
+            Reply::Truncated(texts) => {
+                message.metadata.truncation = true;
+                message.add_answers(records(texts, 60));
+            }
+            Reply::Records(texts, ttl) => {
+                message.add_answers(records(texts, ttl));
             }
         }
         Some(message.to_vec().unwrap())
+    }
+
+    /// Remembers a question.
+    fn note(&self, asked: &Query, tcp: bool) -> Question {
+        let mut question = Question {
+            name: asked.name().to_string().to_ascii_lowercase(),
+            records: asked.query_type(),
+            tcp,
+            earlier: 0,
+        };
+        let mut seen = self.seen.lock().unwrap();
+        let like =
+            |other: &&Question| other.name == question.name && other.records == question.records;
+        question.earlier = seen.iter().filter(like).count();
+        seen.push(question.clone());
+        question
     }
 }
 
@@ -141,6 +167,12 @@ fn record(question: &Name, text: &str, ttl: u32) -> Record {
     if let Some((name, target)) = text.split_once('>') {
         let target = RData::CNAME(CNAME(Name::from_str(target).unwrap()));
         return Record::from_rdata(Name::from_str(name).unwrap(), ttl, target);
+    }
+    if let Some(address) = text.strip_prefix("hint ") {
+        let hint = IpHint(vec![A(address.parse().unwrap())]);
+        let hint = (SvcParamKey::Ipv4Hint, SvcParamValue::Ipv4Hint(hint));
+        let data = RData::HTTPS(HTTPS(SVCB::new(1, Name::root(), vec![hint])));
+        return Record::from_rdata(question.clone(), ttl, data);
     }
     let (name, address) = match text.split_once('=') {
         Some((name, address)) => (Name::from_str(name).unwrap(), address),
@@ -164,19 +196,26 @@ async fn same_port() -> (TcpListener, UdpSocket) {
 }
 
 async fn serve_udp(socket: UdpSocket, brain: Arc<Brain>) {
+    let socket = Arc::new(socket);
     let mut buffer = vec![0; 4096];
+    let mut replies = JoinSet::new();
     loop {
         let (length, from) = socket.recv_from(&mut buffer).await.unwrap();
-        if let Some(reply) = brain.reply(&buffer[..length], false) {
-            socket.send_to(&reply, from).await.unwrap();
-        }
+        let (socket, brain, query) = (socket.clone(), brain.clone(), buffer[..length].to_vec());
+        // One that is late holds no other up.
+        replies.spawn(async move {
+            if let Some(reply) = brain.reply(query, false).await {
+                socket.send_to(&reply, from).await.unwrap();
+            }
+        });
     }
 }
 
 async fn serve_tcp(listener: TcpListener, brain: Arc<Brain>) {
+    let mut clients = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
-        tokio::spawn(serve_tcp_client(stream, brain.clone()));
+        clients.spawn(serve_tcp_client(stream, brain.clone()));
     }
 }
 
@@ -184,7 +223,7 @@ async fn serve_tcp_client(mut stream: TcpStream, brain: Arc<Brain>) {
     while let Ok(length) = stream.read_u16().await {
         let mut query = vec![0; usize::from(length)];
         stream.read_exact(&mut query).await.unwrap();
-        if let Some(reply) = brain.reply(&query, true) {
+        if let Some(reply) = brain.reply(query, true).await {
             stream
                 .write_u16(u16::try_from(reply.len()).unwrap())
                 .await

@@ -2,7 +2,7 @@
 
 use super::{grant, ip, leg, net, sockets, target, with};
 use crate::{
-    address::{Leg, Port, Rules},
+    address::{Host, Leg, Port, Rules},
     refusal::Code,
 };
 
@@ -124,4 +124,45 @@ fn a_granted_localhost_is_answered_without_dns() {
         (blocked.code, blocked.rule),
         (Code::NameBlocked, "localhost-name")
     );
+}
+
+#[test]
+fn infrastructure_may_be_private_and_stays_above_the_floor() {
+    let rules = Rules {
+        own_addresses: vec![ip("10.0.0.7")],
+        own_listeners: vec!["127.0.0.1:8701".parse().unwrap()],
+        kubernetes: Some(Host::from_operator("10.96.0.1").unwrap()),
+        ..Rules::default()
+    };
+    let judge = |port: u16, address: &str| {
+        let target = target(&format!("http://parent.example:{port}/"));
+        rules.judge_infrastructure(&Leg::Proxy, &target, &[ip("10.0.0.9"), ip(address)])
+    };
+    for fine in [
+        "10.0.0.9",
+        "127.0.0.1",
+        "10.0.0.7",
+        "::1",
+        "fc00::1",
+        "1.1.1.1",
+    ] {
+        let judged = judge(3128, fine).expect(fine);
+        assert_eq!(judged.addresses[1].socket().ip(), ip(fine));
+    }
+    for (port, address, rule) in [
+        (3128, "169.254.169.254", "metadata"),
+        (3128, "::ffff:169.254.169.254", "metadata"),
+        (3128, "64:ff9b::a9fe:a9fe", "metadata"),
+        (3128, "168.63.129.16", "metadata"),
+        (3128, "10.96.0.1", "kubernetes-api"),
+        (8701, "127.0.0.1", "own-address"),
+    ] {
+        assert_eq!(
+            judge(port, address).expect_err(address).rule,
+            rule,
+            "{address}"
+        );
+    }
+    let none = rules.judge_infrastructure(&Leg::Proxy, &target("http://parent.example/"), &[]);
+    assert_eq!(none.unwrap_err().rule, "no-address");
 }

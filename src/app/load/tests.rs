@@ -183,7 +183,7 @@ fn faults_of_settings_and_policy_come_together_in_order() {
     assert_eq!(
         said(loader(folder.path()).load()),
         "\
-egress.toml:1:1: x: unknown key; expected one of `private`, `nat64_prefixes`, `fake_ip_ranges`, `allow`, `deny`, `report_until`
+egress.toml:1:1: x: unknown key; expected one of `private`, `nat64_prefixes`, `fake_ip_ranges`, `allow`, `deny`, `report_until`, `tunnels`
 keys.toml: not UTF-8 text; save it as UTF-8
 servers/a.toml:1:7: url: found the integer 5, expected a string
 tollgate.toml:1:10: naming: found the integer 5, expected a string"

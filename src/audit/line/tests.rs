@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, sync::Arc, time::UNIX_EPOCH};
 
 use super::*;
 use crate::{
-    audit::{Kind, OutcomeKind, Phase},
+    audit::{Kind, OutcomeKind, Phase, RecordTunnel},
     refusal::Code,
     subject::Scopes,
 };
@@ -46,13 +46,18 @@ fn full() -> Record {
             "10.0.0.1".parse().expect("IPv4"),
             "::1".parse().expect("IPv6"),
         ],
-        pinned: true,
+        pinned: Some(true),
     });
     record.args_bytes = Some(17);
     record.args_keys = vec!["summary".into()];
     record.result_bytes = Some(0);
     record.result_cut = Some(5);
     record.result_is_error = Some(false);
+    record.tunnel = Some(RecordTunnel {
+        bytes_in: 7,
+        bytes_out: 8,
+        closed_by: "target",
+    });
     record.took = Some(Duration::from_nanos(12_034_567));
     record.took_upstream = Some(Duration::from_micros(999));
     record.request_id = Some(Uuid::from_u128(2));
@@ -71,6 +76,7 @@ fn a_full_record_has_every_field_in_its_place() {
             r#""method":"tools/call","tool":"create_issue","rules":["private_10"],"generation":3,"#,
             r#""target":{"host":"jira.corp.example","port":443,"addresses":["10.0.0.1","::1"],"pinned":true},"#,
             r#""args":{"bytes":17,"keys":["summary"]},"result":{"bytes":0,"cut":5,"is_error":false},"#,
+            r#""tunnel":{"in":7,"out":8,"closed_by":"target"},"#,
             r#""ms":{"total":12.034,"upstream":0.999},"request_id":"00000000-0000-0000-0000-000000000002"}"#,
         )
     );
@@ -157,7 +163,7 @@ fn the_schema_names_every_member_in_order() {
         properties.keys().cloned().collect()
     };
     assert!(named(&parsed).iter().map(String::as_str).eq(members));
-    for inner in ["target", "args", "result", "ms"] {
+    for inner in ["target", "args", "result", "tunnel", "ms"] {
         let members = record[inner]
             .as_object()
             .expect("an object")

@@ -12,7 +12,7 @@ use serde::Serialize;
 use self::{
     proxy::ProxyReport,
     servers::{GrantReport, ServerReport},
-    settings::{access_mode, agents, identity, name_servers},
+    settings::{access_mode, agents, egress, identity, name_servers},
     warnings::warnings,
 };
 use crate::{
@@ -33,6 +33,7 @@ pub(super) struct Report {
     private_grants: Vec<GrantReport>,
     proxy: ProxyReport,
     agents: String,
+    egress: String,
     ops: String,
     identity: String,
     name_servers: Vec<String>,
@@ -64,6 +65,7 @@ impl Report {
                 .collect(),
             proxy: ProxyReport::new(&policy.proxy),
             agents: agents(settings),
+            egress: egress(settings),
             ops: settings
                 .listen
                 .ops
@@ -95,6 +97,7 @@ impl Report {
             rows.row("parent", &parent);
         }
         rows.row("agents", &self.agents);
+        rows.row("egress", &self.egress);
         rows.row("ops", &self.ops);
         rows.row("identity", &self.identity);
         rows.list("dns", self.name_servers.iter().cloned());

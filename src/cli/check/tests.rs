@@ -59,6 +59,7 @@ private   c.corp.example port 443 for server:c (egress.toml:1: [[private]])
           localhost port 9000 for server:a (TOOLS_PRIVATE_NETWORK_ALLOWLIST)
 proxy     none
 agents    127.0.0.1:8700, plain
+egress    127.0.0.1:8701, plain
 ops       127.0.0.1:8702
 identity  keys
 dns       10.0.0.53:53

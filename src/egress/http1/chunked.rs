@@ -15,6 +15,8 @@ pub(in crate::egress) struct Chunked {
     at: Place,
     /// Bytes of extensions and trailers so far.
     beside: usize,
+    /// Whether a size must not be padded.
+    exact: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +34,14 @@ enum Place {
 }
 
 impl Chunked {
+    /// Of a request: whoever sends one has no old habits that deserve patience.
+    pub(in crate::egress) fn of_request() -> Self {
+        Self {
+            exact: true,
+            ..Self::default()
+        }
+    }
+
     /// Whether the whole body was decoded.
     pub(in crate::egress) fn is_ended(&self) -> bool {
         self.at == Place::End
@@ -112,7 +122,7 @@ impl Chunked {
     fn after(&mut self, line: &[u8]) -> Result<Place, Fault> {
         Ok(match self.at {
             Place::Size => {
-                let (size, beside) = size(line)?;
+                let (size, beside) = size(line, self.exact)?;
                 self.pass(beside)?;
                 if size == 0 {
                     Place::Trailer
@@ -156,11 +166,15 @@ fn line(input: &[u8]) -> Result<Option<&[u8]>, Fault> {
 }
 
 /// The size of a chunk, and how many bytes stand beside it.
-fn size(line: &[u8]) -> Result<(u64, usize), Fault> {
+fn size(line: &[u8], exact: bool) -> Result<(u64, usize), Fault> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit());
     let (digits, beside) = line.split_at(digits.count());
     // Some servers pad the size with spaces.
-    let extension = beside.trim_ascii_start();
+    let extension = if exact {
+        beside
+    } else {
+        beside.trim_ascii_start()
+    };
     if digits.is_empty() || digits.len() > 16 || !matches!(extension, [] | [b';', ..]) {
         return Err(Fault::Chunks("a size is no hexadecimal number"));
     }

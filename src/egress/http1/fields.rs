@@ -54,6 +54,12 @@ impl Fields {
         self.all(name).next()
     }
 
+    /// Every field as it came, name and value.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let places = self.places.iter();
+        places.map(|place| (self.part(&place.name), self.part(&place.value)))
+    }
+
     /// Whether there is a field of this name.
     pub fn contains(&self, name: &HeaderName) -> bool {
         self.get(name).is_some()

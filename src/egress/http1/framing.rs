@@ -89,7 +89,7 @@ fn ends_chunked(codings: &[u8]) -> bool {
 }
 
 /// What `Content-Length` says. A list of the same number is one number (RFC 9110, section 8.6).
-fn length(headers: &Fields) -> Result<Option<u64>, Fault> {
+pub(in crate::egress) fn length(headers: &Fields) -> Result<Option<u64>, Fault> {
     let mut length = None;
     for value in headers.all(&CONTENT_LENGTH) {
         for text in value.split(|byte| *byte == b',') {
@@ -101,6 +101,17 @@ fn length(headers: &Fields) -> Result<Option<u64>, Fault> {
         }
     }
     Ok(length)
+}
+
+/// A transfer coding beside `chunked` would reach us undone (RFC 9112, section 6.1); the error is its text.
+pub(in crate::egress) fn only_chunked(headers: &Fields) -> Result<(), String> {
+    let values = headers.all(&TRANSFER_ENCODING).enumerate();
+    let is_chunked = |value: &[u8]| value.eq_ignore_ascii_case(b"chunked");
+    let mut others = values.filter(|(at, value)| *at > 0 || !is_chunked(value));
+    match others.next() {
+        None => Ok(()),
+        Some((_, other)) => Err(String::from_utf8_lossy(other).chars().take(64).collect()),
+    }
 }
 
 /// The number that a `Content-Length` says in digits (RFC 9110, section 8.6). `u64::from_str` would take a sign.

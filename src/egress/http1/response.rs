@@ -30,9 +30,19 @@ pub(in crate::egress) struct Heads {
     passed: usize,
     /// Bytes in which no end was found.
     searched: usize,
+    /// Whether interim heads are given, too.
+    all: bool,
 }
 
 impl Heads {
+    /// Looks for interim heads, too.
+    pub(in crate::egress) fn all() -> Self {
+        Self {
+            all: true,
+            ..Self::default()
+        }
+    }
+
     /// Takes the head of the response to a `method` request from the front of `input`, behind interim ones
     /// (RFC 9110, section 15.2); `None` where it has not come whole.
     pub(in crate::egress) fn next(
@@ -51,11 +61,11 @@ impl Heads {
             };
             let head = Head::read(method, input.split_to(end).freeze())?;
             let is_interim = head.status.is_informational();
-            if !is_interim || head.status == StatusCode::SWITCHING_PROTOCOLS {
-                return Ok(Some(head));
-            }
             self.passed += end;
             self.searched = 0;
+            if self.all || !is_interim || head.status == StatusCode::SWITCHING_PROTOCOLS {
+                return Ok(Some(head));
+            }
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The steps of one call that need a connection.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use http::{
     StatusCode,
-    header::{CONTENT_ENCODING, CONTENT_LENGTH, LOCATION, TRANSFER_ENCODING},
+    header::{CONTENT_ENCODING, CONTENT_LENGTH, LOCATION},
 };
 use tokio::time::timeout_at;
 
@@ -18,7 +18,7 @@ use crate::{
         decode::Decoder,
         dial,
         exchange::{Broken, Live, NotSent, Wire},
-        http1::Fault,
+        http1::only_chunked,
         pool::{Key, keep_for},
     },
     policy::Permit,
@@ -93,7 +93,7 @@ impl Call<'_> {
         let connecting = async {
             let (stream, address) = dial::connect(&*self.egress.0.dialer, addresses, until)
                 .await
-                .map_err(|error| self.dial_error(error, limit))?;
+                .map_err(|error| Error::unconnected(self.host, error, limit, self.deadline))?;
             let stream = match server.endpoint.target().scheme() {
                 Scheme::Http => stream,
                 Scheme::Https => {
@@ -110,7 +110,7 @@ impl Call<'_> {
         };
         timeout_at(until, connecting)
             .await
-            .unwrap_or_else(|_| Err(self.connect_timeout(limit)))
+            .unwrap_or_else(|_| Err(Error::connect_late(self.host, limit, self.deadline)))
     }
 
     /// Sends the request over `live` and takes the head of the answer.
@@ -126,7 +126,7 @@ impl Call<'_> {
             .await
             .map_err(|broken| match broken {
                 Broken::NotSent(back) => Stopped::NotSent(back),
-                Broken::Lost(source) => Stopped::Failed(self.broken(source)),
+                Broken::Lost(source) => Stopped::Failed(Error::broken(self.host, source)),
                 Broken::Late if self.deadline.passed() => {
                     Stopped::Failed(Error::CallTimeout { host: self.host() })
                 }
@@ -192,53 +192,7 @@ impl Call<'_> {
         ))
     }
 
-    fn broken(&self, source: Fault) -> Error {
-        if source.is_head() {
-            Error::ResponseHead {
-                host: self.host(),
-                source,
-            }
-        } else {
-            Error::Lost {
-                host: self.host(),
-                source,
-            }
-        }
-    }
-
-    fn dial_error(&self, source: DialError, limit: Duration) -> Error {
-        match source {
-            DialError::TimedOut { .. } => self.connect_timeout(limit),
-            DialError::Failed { .. } | DialError::Closed(_) => Error::Connect {
-                host: self.host(),
-                source,
-            },
-        }
-    }
-
-    fn connect_timeout(&self, limit: Duration) -> Error {
-        if self.deadline.passed() {
-            Error::CallTimeout { host: self.host() }
-        } else {
-            Error::ConnectTimeout {
-                host: self.host(),
-                limit,
-            }
-        }
-    }
-
     fn host(&self) -> Arc<str> {
         self.host.clone()
-    }
-}
-
-/// A transfer coding beside `chunked` would reach us undone (RFC 9112, section 6.1); the error is its text.
-fn only_chunked(headers: &Fields) -> Result<(), String> {
-    let values = headers.all(&TRANSFER_ENCODING).enumerate();
-    let is_chunked = |value: &[u8]| value.eq_ignore_ascii_case(b"chunked");
-    let mut others = values.filter(|(at, value)| *at > 0 || !is_chunked(value));
-    match others.next() {
-        None => Ok(()),
-        Some((_, other)) => Err(String::from_utf8_lossy(other).chars().take(64).collect()),
     }
 }

@@ -1,54 +1,34 @@
 //! How a request looks on the wire, and how a redirect is told.
 
-use bytes::{BufMut as _, Bytes, BytesMut};
-use http::{
-    HeaderName, Method, Request,
-    header::{
-        ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING,
-        UPGRADE,
-    },
-};
+use bytes::Bytes;
+use http::Method;
 
+use super::FieldLines;
 use crate::{address::Target, egress::exchange::Wire, policy::Server};
 
-/// Header fields about the connection, the framing or the place; they are ours to write.
-const OURS: [HeaderName; 9] = [
-    ACCEPT_ENCODING,
-    CONNECTION,
-    CONTENT_LENGTH,
-    EXPECT,
-    HOST,
-    TE,
-    TRAILER,
-    TRANSFER_ENCODING,
-    UPGRADE,
-];
-/// Room for a head.
-const ROOM: usize = 1024;
+/// Room for what stands in every head.
+const ROOM: usize = 96;
 /// A body up to so many bytes leaves in one write with its head.
 const SMALL: usize = 16 * 1024;
 
 /// The request as it goes over the wire: origin-form (RFC 9112, section 3.2.1), our `Host`, our framing.
-pub(super) fn wire(server: &Server, request: Request<Bytes>) -> Wire {
-    let (head, body) = request.into_parts();
+pub(super) fn wire(server: &Server, method: Method, fields: &FieldLines, body: Bytes) -> Wire {
     let joined = body.len() <= SMALL;
-    let mut out = BytesMut::with_capacity(ROOM + if joined { body.len() } else { 0 });
-    let mut put = |parts: &[&[u8]]| parts.iter().for_each(|part| out.put_slice(part));
+    let (path, authority) = (server.endpoint.path().as_str(), server.endpoint.authority());
+    let room = ROOM + path.len() + authority.len() + fields.as_bytes().len();
+    let mut out = Vec::with_capacity(room + if joined { body.len() } else { 0 });
+    let mut put = |parts: &[&[u8]]| parts.iter().for_each(|part| out.extend_from_slice(part));
     put(&[
-        head.method.as_str().as_bytes(),
+        method.as_str().as_bytes(),
         b" ",
-        server.endpoint.path().as_str().as_bytes(),
+        path.as_bytes(),
         b" HTTP/1.1\r\nhost: ",
-        server.endpoint.authority().as_bytes(),
+        authority.as_bytes(),
         b"\r\naccept-encoding: identity\r\n",
+        fields.as_bytes(),
     ]);
-    for (name, value) in &head.headers {
-        if !OURS.contains(name) {
-            put(&[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
-        }
-    }
     // An empty body is said to be one where the method suggests a body (RFC 9110, section 8.6).
-    if !body.is_empty() || matches!(head.method, Method::POST | Method::PUT | Method::PATCH) {
+    if !body.is_empty() || matches!(method, Method::POST | Method::PUT | Method::PATCH) {
         let mut length = itoa::Buffer::new();
         put(&[
             b"content-length: ",
@@ -61,8 +41,8 @@ pub(super) fn wire(server: &Server, request: Request<Bytes>) -> Wire {
         put(&[&body]);
     }
     Wire {
-        method: head.method,
-        head: out.freeze(),
+        method,
+        head: out.into(),
         body: if joined { Bytes::new() } else { body },
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 pub(in crate::gateway) async fn serve(
     gateway: &Gateway,
     ask: &Ask,
-    mut entry: Entry,
+    mut entry: Box<Entry>,
 ) -> Response<ReplyBody> {
     entry.record().generation = Some(ask.policy.generation);
     if let Err(refusal) = admit(ask) {

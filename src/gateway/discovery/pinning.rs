@@ -153,7 +153,7 @@ async fn read_one(
     let offer = asked.offer(permit).unwrap_or_default();
     let request = Request {
         permit,
-        wire: asked.wire(|| own::headers(list.method())),
+        wire: asked.wire(|| own::fields(list.method())),
         body: own::list_body(list, asked.asker.era, id, cursor, offer.as_json()),
         id,
         effect: &Effect::Read,

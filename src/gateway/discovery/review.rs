@@ -91,7 +91,7 @@ impl Review<'_> {
     async fn discover(&mut self) -> Result<(), Refusal> {
         let id = self.gateway.upstream.next_id();
         let body = own::discover_body(id, self.offer.as_json());
-        let wire = Wire::Modern(own::headers(Method::Discover));
+        let wire = Wire::Modern(own::fields(Method::Discover));
         let message = self.ask(wire, body, id).await?;
         self.instructed(View::of(Revision::MODERN, &self.offer), &message)
             .await?;
@@ -201,7 +201,7 @@ impl Review<'_> {
         let id = self.gateway.upstream.next_id();
         let (era, wire) = match session {
             Some(session) => (Era::Legacy, Wire::Legacy(session)),
-            None => (Era::Modern, Wire::Modern(own::headers(list.method()))),
+            None => (Era::Modern, Wire::Modern(own::fields(list.method()))),
         };
         let body = own::list_body(list, era, id, cursor, self.offer.as_json());
         self.ask(wire, body, id).await

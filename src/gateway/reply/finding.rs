@@ -55,7 +55,7 @@ impl Finding {
         gateway: &Gateway,
         asked: &Asked<'_>,
         permit: &Permit,
-        mut entry: Entry,
+        mut entry: Box<Entry>,
     ) -> Response<ReplyBody> {
         let asker = &asked.asker;
         let (status, ending, pieces, session) = match self {
@@ -115,7 +115,7 @@ impl Finding {
 
 /// The reply to a message that is refused.
 pub(in crate::gateway) async fn refused(
-    mut entry: Entry,
+    mut entry: Box<Entry>,
     asked: &Asked<'_>,
     refusal: Refusal,
 ) -> Response<ReplyBody> {
@@ -135,7 +135,7 @@ pub(in crate::gateway) async fn refused(
 
 /// The reply to a request that was not understood, or whose caller may not use the server.
 pub(in crate::gateway) fn unread(
-    mut entry: Entry,
+    mut entry: Box<Entry>,
     era: Era,
     rejection: &Rejection,
 ) -> Response<ReplyBody> {
@@ -170,7 +170,7 @@ pub(in crate::gateway) fn unkept(
 
 /// The reply that is a result of our own.
 pub(in crate::gateway) async fn own(
-    mut entry: Entry,
+    mut entry: Box<Entry>,
     asked: &Asked<'_>,
     result: &str,
 ) -> Response<ReplyBody> {
@@ -189,7 +189,7 @@ pub(in crate::gateway) async fn own(
 
 pub(in crate::gateway) async fn accepted(
     asked: &Asked<'_>,
-    mut entry: Entry,
+    mut entry: Box<Entry>,
 ) -> Response<ReplyBody> {
     match entry.close(Ending::answered()).await {
         Ok(proof) => reply::bare(StatusCode::ACCEPTED, proof),
@@ -198,7 +198,7 @@ pub(in crate::gateway) async fn accepted(
 }
 
 /// The client cancelled the request: its stream ends without an answer (MCP 2025-11-25, cancellation).
-async fn stopped(mut entry: Entry) -> Response<ReplyBody> {
+async fn stopped(mut entry: Box<Entry>) -> Response<ReplyBody> {
     drop(entry.close(Ending::stopped()).await);
     reply::events(futures_util::stream::empty())
 }

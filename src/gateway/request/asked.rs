@@ -14,7 +14,7 @@ use super::{
 use crate::{
     catalog::View,
     deadline::Deadline,
-    egress::Effect,
+    egress::{Effect, FieldLines},
     gateway::{
         Ask, Gateway,
         call::rounds::Round,
@@ -146,7 +146,7 @@ impl<'a> Asked<'a> {
     ) -> Request<'r> {
         Request {
             permit,
-            wire: self.wire(|| forward::headers(&self.message, self.head)),
+            wire: self.wire(|| forward::fields(&self.message, self.head)),
             body: forward::body(
                 &self.message,
                 self.body,
@@ -191,11 +191,11 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// How requests that serve this one travel: in its session, or alone with headers of their own.
-    pub(in crate::gateway) fn wire(&self, headers: impl FnOnce() -> HeaderMap) -> Wire<'_> {
+    /// How requests that serve this one travel: in its session, or alone with header fields of their own.
+    pub(in crate::gateway) fn wire(&self, fields: impl FnOnce() -> FieldLines) -> Wire<'_> {
         match &self.session {
             Some(session) => Wire::Legacy(&session.upstream),
-            None => Wire::Modern(headers()),
+            None => Wire::Modern(fields()),
         }
     }
 }

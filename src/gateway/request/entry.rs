@@ -98,9 +98,14 @@ impl Ending {
 }
 
 impl Entry {
-    /// Opens the record of the request that `template` describes.
-    pub(in crate::gateway) fn open(gateway: &Gateway, template: Record, started: Instant) -> Self {
-        Self {
+    /// Opens the record of the request that `template` describes. It goes from hand to hand: boxed, it is not copied each
+    /// time.
+    pub(in crate::gateway) fn open(
+        gateway: &Gateway,
+        template: Record,
+        started: Instant,
+    ) -> Box<Self> {
+        Box::new(Self {
             shared: gateway.shared.clone(),
             record: template,
             started,
@@ -109,7 +114,7 @@ impl Entry {
             listens: false,
             open: true,
             held: Held::default(),
-        }
+        })
     }
 
     /// What is known so far.
@@ -296,6 +301,6 @@ pub(in crate::gateway) fn target(destination: Destination) -> RecordTarget {
         host: destination.host,
         port: destination.port,
         addresses: destination.addresses,
-        pinned: destination.pinned,
+        pinned: Some(destination.pinned),
     }
 }

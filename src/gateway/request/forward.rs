@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header::CONNECTION};
 
 use crate::{
+    egress::FieldLines,
     gateway::{call::rounds::Round, session::questions},
     mcp::{
         Envelope, Revision,
@@ -94,26 +95,24 @@ fn capabilities<'a>(message: &Envelope<'a>) -> Option<Part<'a>> {
     message.meta()?.client_capabilities
 }
 
-/// The headers of a modern request: built anew, so that nothing else of the caller's goes along.
-pub(super) fn headers(message: &Envelope<'_>, from: &HeaderMap) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(8);
-    headers.insert(
-        PROTOCOL_VERSION,
-        HeaderValue::from_static(Revision::MODERN.as_str()),
-    );
+/// The header fields of a modern request: written anew, so that nothing else of the caller's goes along.
+pub(super) fn fields(message: &Envelope<'_>, from: &HeaderMap) -> FieldLines {
+    let mut fields = FieldLines::new();
+    let revision = const { HeaderValue::from_static(Revision::MODERN.as_str()) };
+    fields.add(&PROTOCOL_VERSION, &revision);
     // Held against the body already, so the caller's own spelling is the right one.
     if let Some(method) = from.get(METHOD) {
-        headers.insert(METHOD, method.clone());
+        fields.add(&METHOD, method);
     }
     if let (Some(name), Some(_)) = (from.get(NAME), crate::mcp::headers::mirrored_name(message)) {
-        headers.insert(NAME, name.clone());
+        fields.add(&NAME, name);
     }
     for (name, value) in from {
         if name.as_str().starts_with(PARAM_PREFIX) && !hop_by_hop(name, from) {
-            headers.insert(name.clone(), value.clone());
+            fields.add(name, value);
         }
     }
-    headers
+    fields
 }
 
 /// Headers that mirror arguments stand once each, in visible ASCII (MCP 2026-07-28, transports).

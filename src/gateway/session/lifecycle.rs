@@ -182,7 +182,7 @@ pub(in crate::gateway) async fn end(
     gateway: &Gateway,
     ask: &Ask,
     permit: &Permit,
-    mut entry: Entry,
+    mut entry: Box<Entry>,
 ) -> Response<ReplyBody> {
     entry.record().method = Some("DELETE".into());
     let session = match session_of(gateway, ask, permit) {

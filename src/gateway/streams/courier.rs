@@ -116,7 +116,7 @@ impl Courier {
             let why = "clients would read this in different ways";
             return self.refuse(session, id, Code::InvalidParams, why);
         };
-        if let Err(why) = questions::admit(&session.offer, question, envelope.params.as_ref()) {
+        if let Err(why) = questions::admit(&session.offer, question, envelope.params.as_deref()) {
             let code = match question {
                 Question::Elicit if envelope.params.is_some() => Code::InvalidParams,
                 _ => Code::MethodUnknown,

@@ -32,7 +32,7 @@ pub(super) async fn listen(
     gateway: &Gateway,
     ask: &Ask,
     permit: &Permit,
-    mut entry: Entry,
+    mut entry: Box<Entry>,
     last: Option<HeaderValue>,
 ) -> Response<ReplyBody> {
     entry.record().method = Some("GET".into());
@@ -106,7 +106,7 @@ struct Listener {
     stream: Place,
     messages: Messages,
     marks: Marks,
-    entry: Entry,
+    entry: Box<Entry>,
 }
 
 impl Listener {

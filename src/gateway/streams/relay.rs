@@ -34,7 +34,7 @@ pub(super) const QUIET: Duration = Duration::from_secs(15);
 pub(in crate::gateway) struct Relay {
     gateway: Gateway,
     permit: Permit,
-    entry: Entry,
+    entry: Box<Entry>,
     messages: Box<Messages>,
     courier: Courier,
     ticket: Ticket,
@@ -53,7 +53,7 @@ impl Relay {
         gateway: &Gateway,
         asked: &Asked<'_>,
         permit: &Permit,
-        entry: Entry,
+        entry: Box<Entry>,
         messages: Box<Messages>,
         ticket: Ticket,
     ) -> Box<Self> {

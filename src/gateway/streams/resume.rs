@@ -31,7 +31,7 @@ pub(in crate::gateway) async fn get(
     gateway: &Gateway,
     ask: &Ask,
     permit: &Permit,
-    mut entry: Entry,
+    mut entry: Box<Entry>,
 ) -> Response<ReplyBody> {
     entry.record().method = Some("GET".into());
     let named = ask.head.headers.get(headers::LAST_EVENT_ID);
@@ -96,7 +96,7 @@ async fn find(
 fn go_on(
     gateway: &Gateway,
     permit: &Permit,
-    mut entry: Entry,
+    mut entry: Box<Entry>,
     mut lost: Box<Lost>,
     last: &HeaderValue,
 ) -> Response<ReplyBody> {
@@ -116,7 +116,7 @@ fn go_on(
 fn again(
     gateway: &Gateway,
     permit: &Permit,
-    entry: Entry,
+    entry: Box<Entry>,
     answered: Answered,
     last: &HeaderValue,
 ) -> Response<ReplyBody> {

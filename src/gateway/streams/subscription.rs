@@ -73,7 +73,7 @@ impl Opened {
         gateway: &Gateway,
         asked: &Asked<'_>,
         permit: &Permit,
-        entry: Entry,
+        entry: Box<Entry>,
     ) -> impl Stream<Item = Bytes> + Send + use<> {
         let listener = Listener {
             opened: self,
@@ -98,7 +98,7 @@ struct Listener {
     asker: Asker,
     gateway: Gateway,
     permit: Permit,
-    entry: Entry,
+    entry: Box<Entry>,
     acknowledged: bool,
     over: bool,
 }

@@ -77,14 +77,15 @@ pub struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    /// Takes the value that comes next; `None` if it is no object.
-    pub(in crate::mcp) fn scan(scanner: &mut Scanner<'a>) -> Result<Option<Self>, ScanError> {
+    /// Takes the value that comes next; `None` if it is no object. They are many, and move from hand to hand: boxed, they
+    /// are not copied each time.
+    pub(in crate::mcp) fn scan(scanner: &mut Scanner<'a>) -> Result<Option<Box<Self>>, ScanError> {
         if scanner.peek() != Some(b'{') {
             scanner.value()?;
             return Ok(None);
         }
         let start = scanner.position();
-        let mut params = Self::empty(scanner.part(start..start));
+        let mut params = Box::new(Self::empty(scanner.part(start..start)));
         scanner.enter_object()?;
         while let Some(key) = scanner.key()? {
             let member = match &*key {

@@ -131,7 +131,13 @@ fn escape(bytes: &[u8], at: usize) -> Option<(u16, usize)> {
 
 /// Decodes the inside of a string that was scanned; lone surrogates become U+FFFD.
 pub(in crate::mcp) fn unescape(inner: &str) -> Cow<'_, str> {
-    let Some(first) = memchr::memchr(b'\\', inner.as_bytes()) else {
+    let bytes = inner.as_bytes();
+    // As in [`plain_end`]: most are short.
+    let first = match bytes.len() {
+        ..SHORT => bytes.iter().position(|byte| *byte == b'\\'),
+        _ => memchr::memchr(b'\\', bytes),
+    };
+    let Some(first) = first else {
         return Cow::Borrowed(inner);
     };
     let mut out = String::with_capacity(inner.len());

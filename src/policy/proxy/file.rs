@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::SystemTime};
 
-use super::{AllowRule, DenyRule, HostPattern, TunnelTls, Who};
+use super::{AllowRule, DenyRule, HostPattern, TunnelLimits, TunnelTls, Who, tunnels};
 use crate::{
     address::Scheme,
     policy::{
@@ -19,6 +19,7 @@ pub(in crate::policy) struct Drafts {
     pub(in crate::policy) allow: Vec<Draft>,
     pub(in crate::policy) deny: Vec<DenyRule>,
     pub(in crate::policy) report_until: Option<SystemTime>,
+    pub(in crate::policy) tunnels: TunnelLimits,
 }
 
 /// An `[[allow]]` table, and what only shows beside the other files.
@@ -39,6 +40,7 @@ pub(in crate::policy) fn read(root: &Table<'_>) -> Drafts {
         allow: allow.iter().filter_map(read_allow).collect(),
         deny: deny.iter().filter_map(read_deny).collect(),
         report_until: moment(root, "report_until"),
+        tunnels: tunnels::read(root),
     }
 }
 

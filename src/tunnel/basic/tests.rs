@@ -88,8 +88,8 @@ fn refusals_ask_for_a_credential_and_never_show_one() {
     assert_eq!(missing.code.status(), 407);
     assert_eq!(
         missing.text(),
-        "tunnel.credential_missing: the request carries no `Proxy-Authorization`; put the agent key into the proxy URL, \
-         http://:KEY@HOST:PORT, or send it as `Proxy-Authorization: Bearer KEY`"
+        "tunnel.credential_missing: the request carries no `Proxy-Authorization`; put the agent key and its user \
+         into the proxy URL, http://USER:KEY@HOST:PORT, or send it as `Proxy-Authorization: Bearer KEY`"
     );
     let invalid = Refusal::from(CredentialError::NoKey);
     assert_eq!(

@@ -61,6 +61,10 @@ fn a_head_says_where_to_and_what_for() {
             "GET http://[2606:4700::1] /%2e/../a",
         ),
         (
+            "GET ws://api.example.net/a HTTP/1.1\r\nHost: api.example.net\r\n\r\n",
+            "GET http://api.example.net /a",
+        ),
+        (
             "OPTIONS http://api.example.net HTTP/1.1\r\nHost: api.example.net\r\n\r\n",
             "OPTIONS http://api.example.net *",
         ),

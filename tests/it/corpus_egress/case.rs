@@ -233,7 +233,7 @@ pub(super) fn reply(names: &HashMap<String, Answer>, question: &Question) -> Rep
         return Reply::Silence;
     }
     if answer.tc && !question.tcp {
-        return Reply::Truncated;
+        return Reply::Truncated(Vec::new());
     }
     if let Some(code) = &answer.rcode {
         return Reply::Code(match code.as_str() {

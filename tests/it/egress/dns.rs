@@ -189,7 +189,7 @@ async fn an_empty_family_does_not_hide_that_the_other_failed() {
 async fn a_truncated_answer_is_asked_again_over_tcp() {
     let (answer, seen) = ask(
         |question| match (question.records, question.tcp) {
-            (RecordType::A, false) => Reply::Truncated,
+            (RecordType::A, false) => Reply::Truncated(Vec::new()),
             (RecordType::A, true) => Reply::of(&["1.1.1.1"]),
             _ => Reply::nothing(),
         },

@@ -41,7 +41,7 @@ async fn initialize(gateway: &Gateway, policy: &Arc<Snapshot>) {
         started: time::Instant::now(),
         request_id: uuid::Uuid::new_v4(),
     };
-    let reply = gateway.serve(ask).await;
+    let reply = gateway.serve(&ask).await;
     assert_eq!(reply.status(), StatusCode::OK);
 }
 

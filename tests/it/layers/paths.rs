@@ -40,8 +40,13 @@ impl Source {
         }
     }
 
+    /// Whether all of it is a test's.
+    pub(super) fn is_test(&self) -> bool {
+        self.file.ends_with("/tests.rs") || self.file.contains("/tests/")
+    }
+
     /// The module path, without `crate`.
-    fn module(&self) -> Vec<String> {
+    pub(super) fn module(&self) -> Vec<String> {
         let path = self.file.strip_suffix(".rs").unwrap_or(&self.file);
         if ["lib", "main"].contains(&path) {
             return Vec::new();
@@ -58,7 +63,7 @@ impl Source {
     /// Every path of more than one part.
     pub(super) fn used(&self) -> Vec<Used> {
         let mut finder = Finder {
-            test: self.file.ends_with("/tests.rs") || self.file.contains("/tests/"),
+            test: self.is_test(),
             module: self.module(),
             found: Vec::new(),
         };

@@ -65,7 +65,7 @@ pub(crate) struct Stand {
 impl Door for Stand {
     type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-    async fn serve(&self, ask: Ask) -> Response<Self::Body> {
+    async fn serve(&self, ask: &Ask) -> Response<Self::Body> {
         self.entered.notify_one();
         if &*ask.server == "wait" {
             self.go_on.notified().await;

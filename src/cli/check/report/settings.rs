@@ -12,7 +12,19 @@ pub(super) fn agents(settings: &Settings) -> String {
         Some(Endpoint::Tcp(address)) => address.to_string(),
         Some(Endpoint::Unix(path)) => format!("unix:{}", path.display()),
     };
-    match (&listen.tls, listen.behind_tls) {
+    with_tls(settings, &place)
+}
+
+pub(super) fn egress(settings: &Settings) -> String {
+    let egress = settings.listen.egress;
+    egress.map_or_else(
+        || "off".to_owned(),
+        |egress| with_tls(settings, &egress.to_string()),
+    )
+}
+
+fn with_tls(settings: &Settings, place: &str) -> String {
+    match (&settings.listen.tls, settings.listen.behind_tls) {
         (Some(_), _) => format!("{place}, TLS"),
         (None, true) => format!("{place}, plain behind TLS"),
         (None, false) => format!("{place}, plain"),

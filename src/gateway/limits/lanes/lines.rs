@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use ahash::RandomState;
 use dashmap::{DashMap, Entry};
 use tokio::sync::oneshot;
 
@@ -25,7 +26,7 @@ pub(super) struct Bounds {
 
 /// Every line that is not empty, shared by all workers.
 pub(super) struct Lines<K: Key> {
-    open: DashMap<K, Line<K>>,
+    open: DashMap<K, Line<K>, RandomState>,
     draining: AtomicBool,
     seated: Gauge,
     waiting: Gauge,
@@ -67,7 +68,7 @@ impl<K: Key> Lines<K> {
     /// No call yet; tells the gauges how many have a seat, and how many wait.
     pub(super) fn new(seated: Gauge, waiting: Gauge) -> Self {
         Self {
-            open: DashMap::new(),
+            open: DashMap::default(),
             draining: AtomicBool::new(false),
             seated,
             waiting,

@@ -39,7 +39,7 @@ impl Turn {
     ) -> Option<Bytes> {
         let counted = match news {
             News::Log => text.len(),
-            News::Progress => budget::spoken(written(&text)),
+            News::Progress => budget::spoken(&text),
             _ => 0,
         };
         let counted = counted.min(permit.server().limits.result_bytes);
@@ -58,14 +58,14 @@ impl Turn {
         events: &[u8],
         out: &mut BytesMut,
     ) {
-        let text = written(events);
-        let within = self.spend(gateway, budget::spoken(text));
+        let within = self.spend(gateway, budget::spoken(events));
         let short = events.len() <= permit.server().limits.result_bytes;
-        if within && short && hidden::find(text, 0).is_none() {
+        let hides = || hidden::may_be_in(events) && hidden::find(written(events), 0).is_some();
+        if within && short && !hides() {
             out.extend_from_slice(events);
             return;
         }
-        let notices = text.split_terminator("\n\n");
+        let notices = written(events).split_terminator("\n\n");
         for (_, data) in notices.filter_map(|event| event.split_once("data: ")) {
             let data = match within {
                 true => Bytes::copy_from_slice(data.as_bytes()),

@@ -54,7 +54,7 @@ pub(in crate::gateway) type Claim = oneshot::Sender<Box<Lost>>;
 pub(in crate::gateway) struct Call {
     pub(in crate::gateway) gateway: Gateway,
     pub(in crate::gateway) permit: Permit,
-    pub(in crate::gateway) entry: Entry,
+    pub(in crate::gateway) entry: Box<Entry>,
     pub(in crate::gateway) courier: Courier,
     pub(in crate::gateway) ticket: Ticket,
     pub(in crate::gateway) asker: Asker,

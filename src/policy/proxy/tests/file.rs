@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     address::{Leg, Scheme, Target},
-    policy::{AllowRule, DenyRule, HostPattern, Parent, Pattern, TunnelTls, Who},
+    policy::{AllowRule, DenyRule, HostPattern, Parent, Pattern, TunnelLimits, TunnelTls, Who},
 };
 
 fn pattern(text: &str) -> HostPattern {
@@ -329,4 +329,28 @@ fn the_parent_is_part_of_the_policy() {
             "tollgate.toml: egress.parent.url: host `a..b` has a label that is empty or longer than 63 octets"
         ]
     );
+}
+
+#[test]
+fn the_bounds_of_tunnels_are_read() {
+    let text = "[tunnels]\nper_caller = 2\nall_callers = 3\nper_second = 4\nburst = 5\nidle = \"6s\"\nlifetime = \"7h\"\n\
+                bytes = 8\n";
+    assert_eq!(
+        policy(text).proxy.tunnels,
+        TunnelLimits {
+            per_caller: 2,
+            all_callers: 3,
+            per_second: 4,
+            burst: 5,
+            idle: Duration::from_secs(6),
+            lifetime: Duration::from_secs(7 * 60 * 60),
+            bytes: 8,
+        }
+    );
+    assert_eq!(policy("").proxy.tunnels, TunnelLimits::default());
+    let faults = faults(&[(
+        "egress.toml",
+        "[tunnels]\nper_caller = 0\nidle = \"2d\"\nrate = 1\n",
+    )]);
+    assert_eq!(faults.lines().count(), 3, "{faults}");
 }
