@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::pace::Pace;
-pub(super) use self::seat::Seat;
+pub(super) use self::seat::{Kind, Seat};
 use super::relay::End;
 use crate::{
     address::{JudgedAddr, Target},
