@@ -186,10 +186,9 @@ pub(super) fn shown(text: &str) -> String {
 /// Splits an absolute URL into scheme, authority, and path with query.
 fn split(url: &str) -> Result<(Scheme, &str, &str), Malformed> {
     let Some((scheme, rest)) = url.split_once("://") else {
-        return Err(Malformed(format!(
-            "`{}` is not an absolute URL; write `https://host/path`",
-            shown(url)
-        )));
+        return Err(Malformed(
+            "the URL is not absolute; write `https://host/path`".into(),
+        ));
     };
     let scheme = if scheme.eq_ignore_ascii_case("https") {
         Scheme::Https
@@ -219,13 +218,13 @@ fn rooted(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Refuses what parsers read differently: control bytes, spaces, backslashes, and everything outside ASCII.
+/// Refuses what parsers read differently: control bytes, spaces, backslashes, and everything outside ASCII. The text is not
+/// shown: it may hold a password, or a token in its query.
 fn graphic_ascii(text: &str) -> Result<(), Malformed> {
     match text.chars().find(|c| !c.is_ascii_graphic() || *c == '\\') {
         None => Ok(()),
         Some(bad) => Err(Malformed(format!(
-            "`{}` contains `{}`; percent-encode it in a path, leave it out of a host",
-            shown(text),
+            "the target contains `{}`; percent-encode it in a path, leave it out of a host",
             bad.escape_debug()
         ))),
     }

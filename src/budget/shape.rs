@@ -72,6 +72,8 @@ pub(super) fn walk(result: &str, form: Form, mut show: impl FnMut(Found)) -> Res
                     show(Found::Item(item(scanner)?));
                 }
             }
+            // A list of ours takes the place of whatever else stands there.
+            list if list == form.list() => drop(scanner.value()?),
             "structuredContent" if form == Form::Tool => {
                 show(Found::Structured(scanner.value()?.range()));
             }

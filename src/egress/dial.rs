@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, io, net::SocketAddr, time::Duration};
 
 use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use nix::errno::Errno;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -62,6 +63,22 @@ pub enum DialError {
     /// An address accepted, and closed again before it took the request.
     #[error("it was closed before it took the request")]
     Closed(#[source] Fault),
+}
+
+impl DialError {
+    /// Whether the fault is this machine's, and not the address's.
+    pub(super) fn is_exhaustion(&self) -> bool {
+        let (Self::Failed { tried } | Self::TimedOut { tried }) = self else {
+            return false;
+        };
+        let numbers = tried.iter().filter_map(|(_, error)| error.raw_os_error());
+        numbers.map(Errno::from_raw).any(|number| {
+            matches!(
+                number,
+                Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS | Errno::ENOMEM
+            )
+        })
+    }
 }
 
 /// Connects to the first address that accepts, in their order, each with a head start before the next.

@@ -27,6 +27,14 @@ pub enum Error {
         /// What each address said.
         source: DialError,
     },
+    /// The machine has no descriptor or memory for another connection, which says nothing about the host.
+    #[error("no connection to `{host}` could be begun")]
+    Exhausted {
+        /// The host.
+        host: Arc<str>,
+        /// What each address said.
+        source: DialError,
+    },
     /// No judged address answered in time, or the handshake did not end in time.
     #[error("`{host}` did not accept a connection within {limit:?}")]
     ConnectTimeout {
@@ -156,6 +164,7 @@ impl Error {
             Self::Blocked(blocked) => blocked.code,
             Self::Resolve(error) => error.code(),
             Self::Connect { .. } => Code::ConnectFailed,
+            Self::Exhausted { .. } => Code::Exhausted,
             Self::ConnectTimeout { .. } => Code::ConnectTimeout,
             Self::Tls { .. } => Code::UpstreamTls,
             Self::Redirect { .. } => Code::RedirectRefused,
@@ -167,10 +176,11 @@ impl Error {
             Self::Overloaded { .. } => Code::AnswersOverloaded,
             Self::Coding { .. } | Self::Undecodable { .. } => Code::ResponseEncoding,
             Self::Parent { source, .. } => match source.code() {
-                late @ (Code::ConnectTimeout
+                told @ (Code::ConnectTimeout
                 | Code::DnsTimeout
                 | Code::FirstByteTimeout
-                | Code::CallTimeout) => late,
+                | Code::CallTimeout
+                | Code::Exhausted) => told,
                 _ => Code::ParentFailed,
             },
             Self::ParentStatus { .. } => Code::ParentFailed,
@@ -186,6 +196,10 @@ impl Error {
         deadline: Deadline,
     ) -> Self {
         match source {
+            _ if source.is_exhaustion() => Self::Exhausted {
+                host: host.clone(),
+                source,
+            },
             DialError::TimedOut { .. } => Self::connect_late(host, limit, deadline),
             DialError::Failed { .. } | DialError::Closed(_) => Self::Connect {
                 host: host.clone(),

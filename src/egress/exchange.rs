@@ -252,13 +252,13 @@ impl Live {
     ) -> Poll<Result<(StatusCode, Fields), Fault>> {
         self.write(context);
         loop {
-            let came = self.read(LEAST, self.room, context);
+            // What came is taken before more is read, or interim heads would pile up behind the one that is asked for.
             if let Some(head) = heads.next(method, &mut self.input)? {
                 self.persists = head.persists;
                 self.framing = head.framing;
                 return Poll::Ready(Ok((head.status, head.headers)));
             }
-            let fault = match came {
+            let fault = match self.read(LEAST, self.room, context) {
                 Came::Something => continue,
                 // Where the request could not be written, an answer may still be on its way, or the end.
                 Came::Nothing => return Poll::Pending,
@@ -360,3 +360,6 @@ fn poll_write(
     }
     Pin::new(io).poll_flush(context)
 }
+
+#[cfg(test)]
+mod tests;

@@ -266,7 +266,10 @@ impl Forward {
                 host: host(),
                 coding,
             })?;
-            self.keep = keep_for(&headers);
+            // Where a parent proxy resolves names, no address tells which connection would do again.
+            if !self.destination.addresses.is_empty() {
+                self.keep = keep_for(&headers);
+            }
         }
         let about_another = self.method == Method::HEAD || status == StatusCode::NOT_MODIFIED;
         let length = match self.live.framing() {

@@ -75,6 +75,10 @@ impl Keys {
         } else {
             key_alone(key)?
         };
+        // One that names somebody else now does not make him the owner of what was opened before.
+        if subject.owner() != caller.owner() || subject.agent != caller.agent {
+            return Err(Error::Unknown);
+        }
         let again = Caller::with_key(subject, key.expires, digest);
         Ok(again.in_conversation(caller.conversation.clone(), caller.turn.clone()))
     }

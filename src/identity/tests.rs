@@ -281,3 +281,23 @@ fn a_caller_is_judged_again_by_the_key_that_named_it() {
     };
     assert_eq!(again(&holding(over)).unwrap_err(), Error::Expired);
 }
+
+#[test]
+fn a_key_that_names_somebody_else_is_another_key() {
+    let identity = Identity::keys(Arc::new(Fixed(NOW)));
+    let caller = proxied(key(), Some("tg_one"), None).unwrap();
+    let named = |change: fn(&mut Subject)| {
+        let mut subject = Subject::clone(&key().subject);
+        change(&mut subject);
+        let key = Key {
+            subject: Arc::new(subject),
+            ..key()
+        };
+        identity.again(&caller, &holding(key)).map(|_| ())
+    };
+    assert_eq!(named(|_| ()), Ok(()));
+    assert_eq!(named(|own| own.groups = ["eng".into()].into()), Ok(()));
+    assert_eq!(named(|own| own.user = "eve".into()), Err(Error::Unknown));
+    assert_eq!(named(|own| own.tenant = "acme".into()), Err(Error::Unknown));
+    assert_eq!(named(|own| own.agent = "other".into()), Err(Error::Unknown));
+}

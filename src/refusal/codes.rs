@@ -135,7 +135,9 @@ codes! {
     DnsTimeout "egress.dns_timeout" Upstream 200 Tool, "try again; the name servers did not answer in time";
     ConnectFailed "egress.connect_failed" Upstream 200 Tool, "try again later; the server does not accept connections";
     ConnectTimeout "egress.connect_timeout" Upstream 200 Tool, "try again later; the server does not answer";
+    Exhausted "egress.exhausted" Internal 200 Tool, "try again later; this machine has no room for another connection";
     ParentFailed "egress.parent_failed" Upstream 200 Tool, "show this to the operator; the parent proxy refused or could not be used";
+    ParentChanged "egress.parent_changed" Policy 403 Http, "connect again; the way out leads through another parent proxy now";
     UpstreamTls "egress.tls_failed" Upstream 200 Tool, "ask the operator to check the server's certificate or to add its root with ca";
     RedirectRefused "egress.redirect_refused" Upstream 200 Tool, "ask the operator to register the final address; redirects are never followed";
     FirstByteTimeout "egress.first_byte_timeout" Upstream 200 Tool, "try again later; the server took the request and did not answer in time; the result is incomplete: do not invent it";

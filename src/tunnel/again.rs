@@ -44,6 +44,10 @@ impl Shared {
             let public = "the tunnel's bytes were not checked, and are to be TLS now";
             return Err(cut(Refusal::new(Code::NotTls, public).into()));
         }
+        if tunnel.parent.as_ref() != permit.parent() {
+            let public = "the tunnel goes by another parent proxy than others do now";
+            return Err(cut(Refusal::new(Code::ParentChanged, public).into()));
+        }
         if let Some(address) = tunnel.address.get() {
             let rules = permit.addresses();
             let judged = rules

@@ -111,7 +111,7 @@ fn status(code: Code) -> StatusCode {
     let number = match code {
         Code::EvidenceMissing | Code::EvidenceInvalid | Code::EvidenceExpired => 407,
         Code::NameBlocked | Code::AddressBlocked => 403,
-        Code::RecordUnavailable | Code::AnswersOverloaded => 503,
+        Code::RecordUnavailable | Code::AnswersOverloaded | Code::Exhausted => 503,
         Code::DnsTimeout
         | Code::ConnectTimeout
         | Code::FirstByteTimeout
@@ -164,6 +164,7 @@ mod tests {
             (Code::AddressBlocked, 403),
             (Code::NameUnresolved, 502),
             (Code::ConnectFailed, 502),
+            (Code::Exhausted, 503),
             (Code::ConnectTimeout, 504),
             (Code::DnsTimeout, 504),
             (Code::RecordUnavailable, 503),

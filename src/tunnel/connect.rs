@@ -13,7 +13,7 @@ use super::{
     Head, HelloError, HelloReader, Proxy, Timeouts,
     answer::{Asked, Refused},
     client::Client,
-    open::{Party, Seat, Tunnel},
+    open::{Kind, Party, Seat, Tunnel},
     record::Entry,
     relay::{Bounds, ClosedBy, End, relay},
     visit::Visit,
@@ -127,7 +127,12 @@ where
 {
     check_early(client)?;
     let party = Party::of(&visit.caller);
-    let mut seat = Seat::take(&proxy.shared, party, &visit.policy.proxy.tunnels)?;
+    let mut seat = Seat::take(
+        &proxy.shared,
+        party,
+        Kind::Tunnel,
+        &visit.policy.proxy.tunnels,
+    )?;
     visit.entry.allow(&visit.permit)?;
     // Its state is large, and no longer there once the tunnel stands.
     let connecting = Box::pin(

@@ -45,7 +45,7 @@ pub struct Head {
     pub authorization: Option<HeaderValue>,
     /// Whether it asks for a WebSocket (RFC 6455, section 4.1). Any other `Upgrade` is folded away.
     pub websocket: bool,
-    /// Whether the client leaves the connection open for another request.
+    /// Whether another request may follow on the connection.
     pub persists: bool,
     /// Whether the client speaks HTTP/1.1, and with it chunks and interim responses.
     pub is_current: bool,
@@ -143,7 +143,8 @@ impl Head {
             body: fields.body,
             authorization: fields.authorization,
             websocket: fields.websocket,
-            persists: is_current && !fields.closes,
+            // What a client says early to a WebSocket that it does not get is no request.
+            persists: is_current && !fields.closes && !fields.websocket,
             is_current,
             agrees: fields.agrees,
         })

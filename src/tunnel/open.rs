@@ -21,13 +21,13 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::pace::Pace;
-pub(super) use self::seat::Seat;
+pub(super) use self::seat::{Kind, Seat};
 use super::relay::End;
 use crate::{
     address::{JudgedAddr, Target},
     egress::Destination,
     identity::Caller,
-    policy::{ProxyPermit, TunnelTls},
+    policy::{Parent, ProxyPermit, TunnelTls},
     subject::{Owner, Subject},
 };
 
@@ -83,6 +83,8 @@ pub(super) struct Tunnel {
     /// Where it was connected to; empty before that, and where the address was not judged here.
     pub(super) address: OnceLock<IpAddr>,
     pub(super) tls: TunnelTls,
+    /// The proxy that it goes through.
+    pub(super) parent: Option<Parent>,
     pub(super) rule: Arc<str>,
     standing: Mutex<Standing>,
     pub(super) bytes_in: AtomicU64,
@@ -123,6 +125,7 @@ impl Tunnel {
             shown: None,
             address: OnceLock::new(),
             tls: permit.tls(),
+            parent: permit.parent().cloned(),
             rule,
             standing: Mutex::new(Standing::new(&caller, permit)),
             caller,

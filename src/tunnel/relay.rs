@@ -15,7 +15,7 @@ use tokio::{
     time::Instant,
 };
 
-use self::way::{Side, Way};
+use self::way::Way;
 use super::{answer::Refused, client::Client, open::Tunnel};
 
 /// The longest silence of a tunnel of which one side has ended.
@@ -162,28 +162,36 @@ where
     /// Moves what can be moved; ready once both ways have ended.
     fn poll(&mut self, cx: &mut Context<'_>, tunnel: &Tunnel) -> Poll<ClosedBy> {
         let before = self.out.moved + self.back.moved;
-        let out = self.out.poll(cx, &mut self.client, &mut self.target);
-        let back = self.back.poll(cx, &mut self.target, &mut self.client);
+        self.back.poll(cx, &mut self.target, &mut self.client);
+        if self.back.is_broken() {
+            // A target that is gone takes nothing either; what it said before is the client's.
+            self.out.lose();
+        }
+        self.out.poll(cx, &mut self.client, &mut self.target);
         tunnel.bytes_out.store(self.out.moved, Relaxed);
         tunnel.bytes_in.store(self.back.moved, Relaxed);
         if self.out.moved + self.back.moved > before {
             self.moved = Instant::now();
         }
-        let failed = match (out, back) {
-            (Err(Side::From), _) | (_, Err(Side::To)) => Some(ClosedBy::Client),
-            (Err(Side::To), _) | (_, Err(Side::From)) => Some(ClosedBy::Target),
-            (Ok(()), Ok(())) => None,
-        };
         if self.first.is_none() {
-            self.first = match (self.out.has_ended(), self.back.has_ended()) {
-                (true, _) => Some(ClosedBy::Client),
-                (_, true) => Some(ClosedBy::Target),
-                _ => None,
-            };
+            self.first = self.ended_first();
         }
-        match (failed, self.out.is_over() && self.back.is_over()) {
-            (None, false) => Poll::Pending,
-            (failed, _) => Poll::Ready(self.first.or(failed).unwrap_or(ClosedBy::Target)),
+        // A client that takes nothing more and says nothing more is gone, whatever the target still has for it.
+        let over = self.out.is_over() && (self.back.is_over() || self.back.is_lost());
+        match self.out.is_broken() || over {
+            true => Poll::Ready(self.first.unwrap_or(ClosedBy::Client)),
+            false => Poll::Pending,
+        }
+    }
+
+    fn ended_first(&self) -> Option<ClosedBy> {
+        let (out, back) = (&self.out, &self.back);
+        if out.has_ended() || back.is_lost() {
+            Some(ClosedBy::Client)
+        } else if back.has_ended() || out.is_lost() {
+            Some(ClosedBy::Target)
+        } else {
+            None
         }
     }
 

@@ -15,7 +15,7 @@ use super::{
     answer::{self, Asked, Refused},
     client::Client,
     connect::Opened,
-    open::{Party, Seat, Tunnel},
+    open::{Kind, Party, Seat, Tunnel},
     plain,
     relay::End,
     visit::Visit,
@@ -85,15 +85,14 @@ where
     }
 }
 
-/// Takes a seat for what may become a tunnel, records the verdict, and lists the request.
+/// Takes a seat, records the verdict, and lists the request.
 fn open(proxy: &Proxy, head: &Head, visit: &mut Visit) -> Result<(Seat, Arc<Tunnel>), Refused> {
-    let mut seat = match head.websocket {
-        true => {
-            let party = Party::of(&visit.caller);
-            Seat::take(&proxy.shared, party, &visit.policy.proxy.tunnels)?
-        }
-        false => Seat::unbounded(&proxy.shared),
+    let kind = match head.websocket {
+        true => Kind::Tunnel,
+        false => Kind::Request,
     };
+    let (party, limits) = (Party::of(&visit.caller), &visit.policy.proxy.tunnels);
+    let mut seat = Seat::take(&proxy.shared, party, kind, limits)?;
     visit.entry.allow(&visit.permit)?;
     let tunnel = Tunnel::new(
         visit.entry.began(),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the fuzz targets two at a time, and says what they did.
 
-Counts an execution of a target without a finding as passed. `cargo fuzz build` comes first: see tests/parts/fuzz.sh.
+A target without a finding has passed. `cargo fuzz build` comes first: see tests/parts/fuzz.sh.
 """
 
 import argparse
@@ -14,11 +14,10 @@ import subprocess
 import sys
 import typing
 
+import seeds
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE.parent))
-
-import seeds  # noqa: E402
 
 TARGETS = sorted(path.stem for path in (HERE / "fuzz_targets").glob("*.rs"))
 
@@ -89,13 +88,21 @@ def last(pattern, log):
 
 
 def failure(target, status, log):
-    """The end of the log, the input, and how to run it again."""
-    said = "\n".join(log.splitlines()[-40:])
+    """What was found, the input, and how to run it again."""
     found = re.search(r"Test unit written to (\S+)", log)
     if not found:
-        return f"-- {target} ended with status {status}\n{said}"
+        return f"-- {target} ended with status {status}\n{head_of(log.splitlines()[-20:])}"
+    # From the panic, or what libFuzzer says of time or memory, up to there.
+    lines = log[: found.start()].splitlines()
+    signs = ("panicked at", "ERROR: ")
+    begin = next((at for at, line in enumerate(lines) if any(sign in line for sign in signs)), 0)
     again = shlex.join(["cargo", "fuzz", "run", *OPTIONS, target, found[1]])
-    return f"-- {target} found something\n{said}\ninput: {found[1]}\nagain: {again}"
+    return f"-- {target} found something\n{head_of(lines[begin:])}\ninput: {found[1]}\nagain: {again}"
+
+
+def head_of(lines):
+    """The beginning of some lines, none of which is long."""
+    return "\n".join(line[:400] for line in lines[:20])
 
 
 def show(rows):

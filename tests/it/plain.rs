@@ -266,6 +266,26 @@ async fn through_a_parent_a_plain_request_goes_by_a_tunnel_of_its_own() {
 }
 
 #[tokio::test]
+async fn a_tunnel_whose_end_the_parent_resolved_is_not_kept() {
+    let upstream = Upstream::plain(|mut connection| async move {
+        connection.request().await;
+        connection.write(b"HTTP/1.1 200 OK\r\n\r\n").await;
+        connection.request().await;
+        connection.write(OK.as_bytes()).await;
+        connection.closed().await;
+    })
+    .await;
+    let passes = Passes::default().through("http://10.0.0.9:3128", true);
+    let way = Way::with(upstream, passes, LONG).await;
+    let mut client = way.client().await;
+    for opened in 1..=2 {
+        client.say(GET).await;
+        assert_eq!(client.answer().await.1, "ok");
+        assert_eq!((way.upstream.connections(), way.egress.idle()), (opened, 0));
+    }
+}
+
+#[tokio::test]
 async fn a_parent_that_speaks_before_it_is_asked_is_not_believed() {
     let upstream = Upstream::plain(|mut connection| async move {
         connection.request().await;

@@ -1,6 +1,6 @@
 """An agent that is fenced in reaches what Tollgate allows, and nothing else.
 
-`veth`: the agent is in a network namespace whose only route leads to Tollgate's side. `uid`: it shares the loopback
+`veth`: the agent is in a network namespace whose only route leads to Tollgate's side, where deploy/link.nft holds the link. `uid`: it shares the loopback
 interface with Tollgate, and deploy/fence.nft holds its uid. Everything happens in namespaces that are made here and go
 with the test: no address in them leads anywhere else, and the machine's own rules stay as they are.
 """
@@ -22,24 +22,28 @@ from harness.tollgate import forward_proxy  # noqa: E402
 PYTHON = TOOLS / "proxy" / "python" / "bin" / "python"
 SITE = ROOT / "tests" / "proxy" / "python" / "site.py"
 FENCE = ROOT / "deploy" / "fence.nft"
+LINK = ROOT / "deploy" / "link.nft"
 
 KEY, WRONG = "tg_" + "fence" * 9, "tg_" + "wrong" * 9
 # An address that is public, so that Tollgate needs no grant for it; here it is in a namespace.
 WORLD = "45.45.45.45"
+WORLD6 = "fd45::2"
 GATEWAY, AGENT = "10.77.0.1", "10.77.0.2"
+# A port at which nobody listens: who can be reached refuses a connection to it.
+NOBODYS = 9
 # Nobody's.
 UID = 64999
 # `files.test IN A`, as a name server is asked.
 QUERY = r"\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x05files\x04test\x00\x00\x01\x00\x01"
 # How many checks each scene has.
-SCENES = {"veth": 10, "uid": 13}
+SCENES = {"veth": 14, "uid": 13}
 
 
 def main():
     if "--inside" not in sys.argv:
         return enter()
     tally = Tally()
-    for scene, fault in [(veth, None), (uid, without_uids())]:
+    for scene, fault in [(veth, without_rules()), (uid, without_uids())]:
         print(f"-- {scene.__name__}")
         if fault:
             tally.skip(scene.__name__, fault)
@@ -69,8 +73,11 @@ def without_uids():
     """Why uids cannot be fenced here, if they cannot."""
     # In a user namespace of an ordinary user there is one uid.
     one = pathlib.Path("/proc/self/uid_map").read_text().split()[2] == "1"
-    if one:
-        return "root alone can switch uids; run it as root"
+    return "root alone can switch uids; run it as root" if one else without_rules()
+
+
+def without_rules():
+    """Why no rules can be loaded here, if they cannot."""
     tried = subprocess.run(["nft", "list", "ruleset"], capture_output=True, text=True, check=False)
     return f"`nft list ruleset`: {tried.stderr.strip()}" if tried.returncode else None
 
@@ -97,17 +104,22 @@ def veth(tally):
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(temporary())
         agent, world = (stack.enter_context(namespace()) for _ in range(2))
-        link("agent", agent, GATEWAY, AGENT)
-        link("world", world, "45.45.45.1", WORLD)
-        command(*agent, "ip", "route", "add", "default", "via", GATEWAY)
-        # Nothing is passed on: the gateway is the only way.
-        pathlib.Path("/proc/sys/net/ipv4/ip_forward").write_text("0")
+        link("agent", agent, [GATEWAY, "fd77::1"], [AGENT, "fd77::2"])
+        link("world", world, ["45.45.45.1", "fd45::1"], [WORLD, WORLD6])
+        # A machine that forwards for others, and a world that knows the way back.
+        for switch in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"]:
+            pathlib.Path("/proc/sys/net", switch).write_text("1")
+        for there, gateway in [(agent, GATEWAY), (agent, "fd77::1"), (world, "45.45.45.1"), (world, "fd45::1")]:
+            command(*there, "ip", "route", "add", "default", "via", gateway)
         ports = stack.enter_context(site(folder, world, WORLD))
         started = stack.enter_context(tollgate(ports, WORLD, GATEWAY))
         proxy = f"{GATEWAY}:{started.egress}"
+        for address in [WORLD, WORLD6, GATEWAY]:
+            tally.check(f"without the fence {address} answers the agent", refuses(agent, address, NOBODYS))
+        load(folder, LINK, link='"agent"', address=GATEWAY, gateway=f"{{ {started.egress} }}")
         both_ways(tally, agent, ports, WORLD)
-        here = reaches(agent, GATEWAY, started.ops)
-        tally.check("the agent reaches no other port of the gateway", not here)
+        for address in [WORLD6, GATEWAY]:
+            tally.check(f"{address} does not answer the agent", not refuses(agent, address, NOBODYS))
         through_tollgate(tally, agent, ports, proxy, folder)
 
 
@@ -121,7 +133,7 @@ def uid(tally):
         started = stack.enter_context(tollgate(ports, "127.0.0.1", "127.0.0.1"))
         before = reaches(agent, "127.0.0.1", ports["tls"])
         tally.check("without the fence the agent reaches everything", before)
-        fence(folder, started.egress)
+        load(folder, FENCE, agent=UID, gateway=f"{{ {started.egress} }}")
         both_ways(tally, agent, ports, "127.0.0.1")
         tally.check("another uid reaches IPv6", reaches([], "::1", other))
         tally.check("the agent does not", not reaches(agent, "::1", other))
@@ -179,8 +191,9 @@ def link(name, there, own, peer):
     pid = there[1].split("/")[2]
     command("ip", "link", "set", "lo", "up")
     command("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", pid)
-    for inside, interface, address in [([], name, own), (there, "eth0", peer)]:
-        command(*inside, "ip", "address", "add", f"{address}/24", "dev", interface)
+    for inside, interface, addresses in [([], name, own), (there, "eth0", peer)]:
+        for address, rest in zip(addresses, [["24"], ["64", "nodad"]], strict=True):
+            command(*inside, "ip", "address", "add", f"{address}/{rest[0]}", "dev", interface, *rest[1:])
         command(*inside, "ip", "link", "set", interface, "up")
     command(*there, "ip", "link", "set", "lo", "up")
 
@@ -208,13 +221,13 @@ def tollgate(ports, names, address):
     return forward_proxy("\n".join(rules), [KEY], dns, address=address)
 
 
-def fence(folder, port):
-    """Loads the fence as it is shipped, with the uid and the port of this test."""
-    text = FENCE.read_text()
-    for name, value in [("agent", UID), ("gateway", f"{{ {port} }}")]:
+def load(folder, rules, **defined):
+    """Loads rules as they are shipped, with what is different in this test."""
+    text = rules.read_text()
+    for name, value in defined.items():
         text, found = re.subn(rf"(?m)^define {name} = .*$", f"define {name} = {value}", text)
         assert found == 1, name
-    file = folder / "fence.nft"
+    file = folder / rules.name
     file.write_text(text)
     # Twice, since an operator loads it again after a change.
     for _ in range(2):
@@ -231,6 +244,12 @@ def listening_on_ipv6():
 def reaches(who, address, port):
     """Whether a TCP connection comes about. Packets that lead nowhere are waited for a while."""
     return run(*who, "timeout", "2", "bash", "-c", f"</dev/tcp/{address}/{port}").returncode == 0
+
+
+def refuses(who, address, port):
+    """Whether a connection is refused, and not left without an answer."""
+    tried = run(*who, "timeout", "2", "bash", "-c", f"</dev/tcp/{address}/{port}")
+    return "refused" in tried.stderr
 
 
 def answers(who, address, port):

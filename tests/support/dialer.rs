@@ -21,6 +21,8 @@ pub(crate) enum Behaviour {
     Leads(SocketAddr),
     /// It refuses.
     Refuses,
+    /// No socket can be made for it: the process has too many open files.
+    Lacks,
     /// It never answers.
     Hangs,
 }
@@ -80,6 +82,7 @@ impl Dial for RecordingDialer {
                     Ok(Box::new(stream) as Box<dyn Io>)
                 }
                 Behaviour::Refuses => Err(io::ErrorKind::ConnectionRefused.into()),
+                Behaviour::Lacks => Err(io::Error::from_raw_os_error(24)),
                 Behaviour::Hangs => std::future::pending().await,
             }
         })

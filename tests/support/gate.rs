@@ -6,7 +6,6 @@ use std::{
     num::NonZeroUsize,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -23,7 +22,10 @@ use tollgate::{
     tunnel::OpenTunnel,
 };
 
-use super::client::{Ask, Exchange, Reply, patiently};
+use super::{
+    certs::trusting,
+    client::{Ask, Exchange, Reply, patiently},
+};
 
 /// The files of a policy, by name.
 #[derive(Clone, Debug, Default)]
@@ -163,15 +165,7 @@ impl Gate {
 
     /// Speaks TLS to it from now on, trusting `root`.
     pub(crate) fn over_tls(mut self, root: rustls::pki_types::CertificateDer<'static>) -> Self {
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add(root).unwrap();
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        self.tls = Some(TlsConnector::from(Arc::new(config)));
+        self.tls = Some(trusting(root));
         self
     }
 

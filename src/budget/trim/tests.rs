@@ -236,6 +236,20 @@ fn what_is_no_such_result_is_left_out_whole() {
     }
 }
 
+#[test]
+fn blocks_that_are_no_list_are_left_out() {
+    let large = "x".repeat(9000);
+    for (form, result) in [
+        (Form::Tool, json!({ "content": false, "large": large })),
+        (Form::Resource, json!({ "contents": "c", "large": large })),
+        (Form::Prompt, json!({ "messages": {}, "large": large })),
+    ] {
+        let cut = trim(&result.to_string(), &terms(form, 2048));
+        let list = format!("\"{}\":", form.list());
+        assert_eq!(cut.text.matches(&list).count(), 1, "{}", cut.text);
+    }
+}
+
 fn block() -> impl Strategy<Value = Value> {
     let said = prop_oneof![r#"[a\\"é😀\n]{0,20}"#, r#"[a\\"é😀\n]{0,900}"#];
     (0..7, said).prop_map(|(kind, said)| match kind {

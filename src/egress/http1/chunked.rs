@@ -6,14 +6,14 @@ use super::Fault;
 
 /// The most bytes of a line that gives a size.
 const MAX_LINE: usize = 4 * 1024;
-/// The most bytes of chunk extensions and trailer fields of one body.
+/// The most bytes of chunk extensions, padding and trailer fields that the data of a body does not outweigh.
 const MAX_BESIDE: usize = 16 * 1024;
 
 /// Where in a chunked body its reader stands.
 #[derive(Debug, Default)]
 pub(in crate::egress) struct Chunked {
     at: Place,
-    /// Bytes of extensions and trailers so far.
+    /// Bytes of extensions, padding and trailers so far, less those of the data: a stream may go on for ever.
     beside: usize,
     /// Whether a size must not be padded.
     exact: bool,
@@ -124,6 +124,8 @@ impl Chunked {
             Place::Size => {
                 let (size, beside) = size(line, self.exact)?;
                 self.pass(beside)?;
+                let data = usize::try_from(size).unwrap_or(usize::MAX);
+                self.beside = self.beside.saturating_sub(data);
                 if size == 0 {
                     Place::Trailer
                 } else {

@@ -7,7 +7,7 @@ use crate::table::Table;
 /// Bounds of the forward proxy's tunnels. A caller is an agent with a user of a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelLimits {
-    /// Open at once for one caller.
+    /// Open at once for one caller, plain requests that are under way among them.
     pub per_caller: usize,
     /// Open at once for all callers.
     pub all_callers: usize,

@@ -9,7 +9,10 @@ use http::{
 };
 
 use super::HeadError;
-use crate::{address::Target, egress::digits};
+use crate::{
+    address::Target,
+    egress::{digits, is_own},
+};
 
 /// Fields that end at the proxy, whatever `Connection` says (RFC 9110, section 7.6.1, and what clients made up).
 const HOP_BY_HOP: [HeaderName; 8] = [
@@ -67,7 +70,11 @@ impl Fields {
         }
         let named = named_by_connection(&mut headers)?;
         let upgrades = is_current && named.contains(&UPGRADE) && is_websocket(&headers);
-        for name in HOP_BY_HOP.iter().chain(&named) {
+        // What is said to the proxy itself is still to be heard; it goes no further in any case.
+        let ended = named
+            .iter()
+            .filter(|name| !is_own(name.as_str().as_bytes()));
+        for name in HOP_BY_HOP.iter().chain(ended) {
             headers.remove(name);
         }
         Ok(Self {

@@ -182,6 +182,10 @@ fn what_ends_at_the_proxy_is_folded_away() {
         ),
         ("HTTP2-Settings: AAMAAABk\r\n", "GET http://a.example /"),
         (
+            "Connection: Tollgate-Private, x-a\r\nTollgate-Private: 1\r\nX-A: 1\r\n",
+            "GET http://a.example / tollgate-private=1",
+        ),
+        (
             "Max-Forwards: 3\r\nVia: 1.1 x\r\n",
             "GET http://a.example / max-forwards=3 via=1.1 x",
         ),
@@ -197,7 +201,7 @@ fn of_upgrades_only_that_to_a_websocket_counts() {
     for (head, expected) in [
         (
             format!("{get}Upgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\n\r\n"),
-            "GET http://a.example / websocket sec-websocket-version=13",
+            "GET http://a.example / websocket closes sec-websocket-version=13",
         ),
         (format!("{get}Upgrade: websocket\r\n\r\n"), "GET http://a.example /"),
         (

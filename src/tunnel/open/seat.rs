@@ -9,12 +9,21 @@ use crate::{
     tunnel::Shared,
 };
 
-/// A place for a tunnel; given back when it is dropped, and the tunnel is no longer listed then.
+/// A place for a tunnel, or for a plain request; given back when it is dropped, and what it was for is no longer listed then.
 pub(in crate::tunnel) struct Seat {
     shared: Arc<Shared>,
-    /// `None` for a plain request, of which a connection has no more than one.
-    party: Option<Party>,
+    party: Party,
+    kind: Kind,
     tunnel: Option<Arc<Tunnel>>,
+}
+
+/// What a seat is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tunnel) enum Kind {
+    /// A tunnel, or what may become one.
+    Tunnel,
+    /// A plain request: it counts for its caller while it lasts, as new as it may be.
+    Request,
 }
 
 impl Seat {
@@ -22,30 +31,23 @@ impl Seat {
     pub(in crate::tunnel) fn take(
         shared: &Arc<Shared>,
         party: Party,
+        kind: Kind,
         limits: &TunnelLimits,
     ) -> Result<Self, Refusal> {
-        shared.open.lock().seat(&party, limits)?;
+        shared.open.lock().seat(&party, kind, limits)?;
         Ok(Self {
             shared: shared.clone(),
-            party: Some(party),
+            party,
+            kind,
             tunnel: None,
         })
-    }
-
-    /// A place among the others for a plain request.
-    pub(in crate::tunnel) fn unbounded(shared: &Arc<Shared>) -> Self {
-        Self {
-            shared: shared.clone(),
-            party: None,
-            tunnel: None,
-        }
     }
 
     /// Lists the tunnel.
     pub(in crate::tunnel) fn open(&mut self, tunnel: Tunnel) -> Arc<Tunnel> {
         let tunnel = Arc::new(tunnel);
         self.shared.open.add(&tunnel);
-        if self.party.is_some() {
+        if self.kind == Kind::Tunnel {
             self.shared.metrics.tunnel_open.inc();
             self.shared.metrics.tunnel_opened.inc();
         }
@@ -60,36 +62,37 @@ impl Drop for Seat {
         if let Some(tunnel) = &self.tunnel {
             table.tunnels.remove(&tunnel.id);
         }
-        let Some(party) = &self.party else {
-            return;
-        };
-        table.leave(party);
+        table.leave(&self.party, self.kind);
         drop(table);
-        if self.tunnel.is_some() {
+        if self.kind == Kind::Tunnel && self.tunnel.is_some() {
             self.shared.metrics.tunnel_open.dec();
         }
     }
 }
 
 impl Table {
-    fn seat(&mut self, party: &Party, limits: &TunnelLimits) -> Result<(), Refusal> {
-        if self.seats >= limits.all_callers {
+    fn seat(&mut self, party: &Party, kind: Kind, limits: &TunnelLimits) -> Result<(), Refusal> {
+        if kind == Kind::Tunnel && self.seats >= limits.all_callers {
             let public = format!("{} tunnels are open", self.seats);
             return Err(Refusal::new(Code::Overloaded, public));
         }
         let open = self.callers.get(party).copied().unwrap_or_default();
         if open >= limits.per_caller {
-            let public = format!("this caller has {open} tunnels open");
+            let public = format!("this caller has {open} tunnels and requests open");
             return Err(Refusal::new(Code::TunnelLimit, public));
         }
-        self.pace.check(party, limits)?;
-        self.callers.insert(party.clone(), open + 1);
-        self.seats += 1;
+        if kind == Kind::Tunnel {
+            self.pace.check(party, limits)?;
+            self.seats += 1;
+        }
+        *self.callers.entry(party.clone()).or_default() += 1;
         Ok(())
     }
 
-    fn leave(&mut self, party: &Party) {
-        self.seats -= 1;
+    fn leave(&mut self, party: &Party, kind: Kind) {
+        if kind == Kind::Tunnel {
+            self.seats -= 1;
+        }
         if let Some(open) = self.callers.get_mut(party) {
             *open -= 1;
             if *open == 0 {
@@ -101,6 +104,8 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
     use crate::subject::Owner;
 
@@ -122,19 +127,43 @@ mod tests {
             ..TunnelLimits::default()
         };
         let mut table = Table::default();
-        let mut seat = |user| {
-            let refused = table.seat(&party(user), &limits).err();
+        let mut taken = |user, kind| {
+            let refused = table.seat(&party(user), kind, &limits).err();
             refused.map(|refusal| refusal.code)
         };
+        let mut seat = |user| taken(user, Kind::Tunnel);
         assert_eq!(seat("a"), None);
         assert_eq!(seat("a"), None);
         assert_eq!(seat("a"), Some(Code::TunnelLimit));
         assert_eq!(seat("b"), None);
         assert_eq!(seat("c"), None);
         assert_eq!(seat("d"), Some(Code::Overloaded));
-        table.leave(&party("a"));
-        table.leave(&party("a"));
+        table.leave(&party("a"), Kind::Tunnel);
+        table.leave(&party("a"), Kind::Tunnel);
         assert!(!table.callers.contains_key(&party("a")));
-        assert!(table.seat(&party("d"), &limits).is_ok());
+        assert!(table.seat(&party("d"), Kind::Tunnel, &limits).is_ok());
+    }
+
+    #[test]
+    fn requests_count_for_their_caller_alone() {
+        let limits = TunnelLimits {
+            per_caller: 2,
+            all_callers: 1,
+            burst: NonZeroU32::MIN,
+            ..TunnelLimits::default()
+        };
+        let mut table = Table::default();
+        let mut seat = |user, kind| {
+            let refused = table.seat(&party(user), kind, &limits).err();
+            refused.map(|refusal| refusal.code)
+        };
+        assert_eq!(seat("a", Kind::Tunnel), None);
+        assert_eq!(seat("a", Kind::Request), None);
+        assert_eq!(seat("a", Kind::Request), Some(Code::TunnelLimit));
+        assert_eq!(seat("b", Kind::Request), None, "whatever all have");
+        assert_eq!(seat("b", Kind::Request), None, "however fast");
+        table.leave(&party("a"), Kind::Request);
+        assert!(table.seat(&party("a"), Kind::Request, &limits).is_ok());
+        assert_eq!(table.seats, 1);
     }
 }

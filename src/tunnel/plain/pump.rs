@@ -45,6 +45,8 @@ pub(super) struct Pump<'a, S> {
     expects: bool,
     /// Whether the client has closed its side.
     closed: bool,
+    /// Whether the client's stream may hold back what it has taken, as TLS does.
+    unflushed: bool,
     /// Whether the next poll has to set the end of the wait anew.
     moved: bool,
     pub(super) sent: u64,
@@ -85,6 +87,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
             bounds,
             expects: expects(head),
             closed: false,
+            unflushed: false,
             moved: true,
             sent: 0,
             received: 0,
@@ -135,12 +138,11 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
             let written = self.write(context)?;
             if self.out.is_empty() {
                 match &mut self.phase {
-                    Phase::Head | Phase::Body { .. } => {}
                     Phase::Broken(error) => return Poll::Ready(error.take().map_or(Ok(()), Err)),
-                    Phase::Ended | Phase::Upgraded => {
-                        let io = Pin::new(&mut *self.client.io);
-                        return io.poll_flush(context).map_err(PlainError::Gone);
+                    Phase::Ended | Phase::Upgraded if !self.unflushed => {
+                        return Poll::Ready(Ok(()));
                     }
+                    _ => {}
                 }
             }
             if !(request || answer || written) {
@@ -267,9 +269,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
         let open = !no_body && head.length.is_none();
         let chunked = open && self.head.is_current;
         // Of a request that is still on its way, nobody knows whether its end will come.
-        // What a client says early to a WebSocket that it does not get is no request.
-        let closes =
-            !self.head.persists || open && !chunked || !self.body.is_ended() || self.head.websocket;
+        let closes = !self.head.persists || open && !chunked || !self.body.is_ended();
         let shape = Shape {
             length: head.length,
             chunked,
@@ -281,7 +281,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
         self.phase = Phase::Body { chunked };
     }
 
-    /// Writes to the client; whether anything was.
+    /// Writes to the client, all the way where nothing more is there to write; whether anything was.
     fn write(&mut self, context: &mut Context<'_>) -> Result<bool, PlainError> {
         let mut moved = false;
         while !self.out.is_empty() {
@@ -291,6 +291,11 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
                 Poll::Ready(Err(error)) => return Err(PlainError::Gone(error)),
             }
             moved = true;
+        }
+        self.unflushed |= moved;
+        if self.unflushed && self.out.is_empty() {
+            let flushed = Pin::new(&mut *self.client.io).poll_flush(context);
+            self.unflushed = flushed.map_err(PlainError::Gone)?.is_pending();
         }
         Ok(moved)
     }
@@ -311,7 +316,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Pump<'a, S> {
         if Instant::now() >= self.bounds.until {
             return Error::CallTimeout { host }.into();
         }
-        if !self.out.is_empty() {
+        if !self.out.is_empty() || self.unflushed {
             return PlainError::SlowReader(limit);
         }
         if self.exchange.takes() {

@@ -14,9 +14,9 @@ use tokio::{
 
 use crate::tunnel::client::poll_scratch;
 
-/// Which side failed.
+/// A side of a way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+enum Side {
     From,
     To,
 }
@@ -41,6 +41,10 @@ pub(super) struct Way {
     /// Since when the other side takes nothing.
     pub(super) blocked: Option<Instant>,
     unflushed: bool,
+    /// Whether the other side takes nothing more: what still comes for it is dropped.
+    lost: bool,
+    /// Whether reading failed, which is an end, too.
+    broken: bool,
     stage: Stage,
 }
 
@@ -55,7 +59,24 @@ impl Way {
 
     /// Whether no more will come.
     pub(super) fn has_ended(&self) -> bool {
-        self.stage != Stage::Open
+        self.stage != Stage::Open && !self.lost
+    }
+
+    /// Whether no more will come, since the side that sent is gone.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Whether the other side takes nothing more.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// The other side takes nothing more. What still comes is read and dropped: a close with bytes unread would take from
+    /// its sender what the way back has brought, and he has not read.
+    pub(super) fn lose(&mut self) {
+        (self.lost, self.unflushed) = (true, false);
+        self.held = BytesMut::new();
     }
 
     /// Whether both sides know that.
@@ -64,67 +85,70 @@ impl Way {
     }
 
     /// Moves bytes until a side has to be waited for.
-    pub(super) fn poll<F, T>(
-        &mut self,
-        cx: &mut Context<'_>,
-        from: &mut F,
-        to: &mut T,
-    ) -> Result<(), Side>
+    pub(super) fn poll<F, T>(&mut self, cx: &mut Context<'_>, from: &mut F, to: &mut T)
     where
         F: AsyncRead + Unpin,
         T: AsyncWrite + Unpin,
     {
         let before = self.moved;
-        let waits = self.step(cx, from, to)?;
-        match waits {
+        match self.step(cx, from, to) {
             Side::From => self.blocked = None,
             Side::To if self.moved > before || self.blocked.is_none() => {
                 self.blocked = Some(Instant::now());
             }
             Side::To => {}
         }
-        Ok(())
     }
 
-    /// The same; says which side is waited for, or that neither is.
-    fn step<F, T>(&mut self, cx: &mut Context<'_>, from: &mut F, to: &mut T) -> Result<Side, Side>
+    /// The same; says which side is waited for.
+    fn step<F, T>(&mut self, cx: &mut Context<'_>, from: &mut F, to: &mut T) -> Side
     where
         F: AsyncRead + Unpin,
         T: AsyncWrite + Unpin,
     {
         loop {
             if !self.held.is_empty() {
-                let taken = write(to, cx, &self.held).map_err(|_| Side::To)?;
+                let Ok(taken) = write(to, cx, &self.held) else {
+                    self.lose();
+                    continue;
+                };
                 self.took(taken);
                 let _taken = self.held.split_to(taken);
                 if !self.held.is_empty() {
-                    return Ok(Side::To);
+                    return Side::To;
                 }
                 self.held = BytesMut::new();
             }
             match self.stage {
                 Stage::Open => {}
-                Stage::Over => return Ok(Side::From),
+                Stage::Over => return Side::From,
                 Stage::Ended => match Pin::new(&mut *to).poll_shutdown(cx) {
-                    Poll::Pending => return Ok(Side::To),
+                    Poll::Pending => return Side::To,
                     // One that is gone needs not be told.
                     Poll::Ready(_) => {
                         self.stage = Stage::Over;
-                        return Ok(Side::From);
+                        return Side::From;
                     }
                 },
             }
             let read = poll_scratch(from, cx, |cx, bytes| {
-                let taken = write(to, cx, bytes)?;
-                self.took(taken);
-                self.held.extend_from_slice(&bytes[taken..]);
-                Ok::<_, io::Error>(bytes.len())
+                if self.lost {
+                    return bytes.len();
+                }
+                match write(to, cx, bytes) {
+                    Ok(taken) => {
+                        self.took(taken);
+                        self.held.extend_from_slice(&bytes[taken..]);
+                    }
+                    Err(_) => self.lose(),
+                }
+                bytes.len()
             });
             match read {
-                Poll::Ready(Ok(Ok(0))) => self.stage = Stage::Ended,
-                Poll::Ready(Ok(Ok(_))) => {}
-                Poll::Ready(Ok(Err(_))) => return Err(Side::To),
-                Poll::Ready(Err(_)) => return Err(Side::From),
+                Poll::Ready(Ok(0)) if self.lost => self.stage = Stage::Over,
+                Poll::Ready(Ok(0)) => self.stage = Stage::Ended,
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(_)) => (self.broken, self.stage) = (true, Stage::Ended),
                 Poll::Pending => return self.flush(cx, to),
             }
         }
@@ -136,22 +160,16 @@ impl Way {
     }
 
     /// TLS may hold back what it has taken.
-    fn flush<T: AsyncWrite + Unpin>(
-        &mut self,
-        cx: &mut Context<'_>,
-        to: &mut T,
-    ) -> Result<Side, Side> {
+    fn flush<T: AsyncWrite + Unpin>(&mut self, cx: &mut Context<'_>, to: &mut T) -> Side {
         if !self.unflushed {
-            return Ok(Side::From);
+            return Side::From;
         }
         match Pin::new(to).poll_flush(cx) {
-            Poll::Pending => Ok(Side::To),
-            Poll::Ready(Err(_)) => Err(Side::To),
-            Poll::Ready(Ok(())) => {
-                self.unflushed = false;
-                Ok(Side::From)
-            }
+            Poll::Pending => return Side::To,
+            Poll::Ready(Ok(())) => self.unflushed = false,
+            Poll::Ready(Err(_)) => self.lose(),
         }
+        Side::From
     }
 }
 

@@ -96,6 +96,22 @@ async fn connecting_ends_after_five_seconds() {
     assert_eq!(told(&failed), ("egress.connect_timeout", words));
 }
 
+#[tokio::test]
+async fn a_machine_without_room_is_no_fault_of_the_target() {
+    let dialer = RecordingDialer::with(Behaviour::Lacks, &[]);
+    let direct = Passes::default();
+    let failed = connect(&egress(&dialer), &direct, "api.test:443")
+        .await
+        .unwrap_err();
+    let words = "no connection to `api.test` could be begun".to_owned();
+    assert_eq!(told(&failed), ("egress.exhausted", words));
+    let parent = Passes::default().through("http://parent.test:3128", false);
+    let failed = connect(&egress(&dialer), &parent, "api.test:443")
+        .await
+        .unwrap_err();
+    assert_eq!(told(&failed).0, "egress.exhausted");
+}
+
 /// A parent proxy that gives each request the next of `answers`.
 async fn parent(answers: &'static [&'static str]) -> Upstream {
     let turn = Arc::new(std::sync::atomic::AtomicUsize::new(0));

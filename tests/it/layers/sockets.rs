@@ -70,6 +70,7 @@ const LISTED: &[(&str, &str, &str)] = &[
 /// Dependencies that open no socket of their own accord, and start no program.
 const QUIET: &[&str] = &[
     "aes-gcm",
+    "ahash",
     "arc-swap",
     "base64",
     "brotli-decompressor",

@@ -2,8 +2,23 @@
 
 use std::time::Duration;
 
+use bytes::BytesMut;
+use rustls::pki_types::ServerName;
+use tokio::{
+    io::{AsyncReadExt as _, DuplexStream, duplex},
+    task::JoinHandle,
+    time::Instant,
+};
+use tokio_rustls::client::TlsStream;
+use tollgate::{
+    refusal::Code,
+    tunnel::{Bounds, Forwarded, Heads, Source, forward},
+};
+
 use super::{GET, LONG, OK, Way};
 use crate::support::{
+    certs::{Authority, trusting},
+    client::patiently,
     forwarder::Passes,
     upstream::{Connection, Upstream},
 };
@@ -81,6 +96,60 @@ async fn a_client_that_reads_nothing_is_cut() {
         tokio::task::yield_now().await;
     }
     assert_eq!(way.proxy.ends(), ["Some(200) Cut listen.client_gone"]);
+}
+
+/// A client that speaks TLS over a pipe which holds little, and what becomes of its request; it says and reads nothing yet.
+async fn over_tls(way: &Way, idle: Duration) -> (TlsStream<DuplexStream>, JoinHandle<Forwarded>) {
+    let authority = Authority::new();
+    let (near, far) = duplex(4096);
+    let acceptor = authority.acceptor(&["localhost"]);
+    let connector = trusting(authority.der());
+    let name = ServerName::try_from("localhost").unwrap();
+    let (client, proxy) = tokio::join!(connector.connect(name, near), acceptor.accept(far));
+    let (egress, mut proxy) = (way.egress.clone(), proxy.unwrap());
+    let forwarded = tokio::spawn(async move {
+        let mut input = BytesMut::from(GET);
+        let head = Heads::default().next(&mut input).unwrap().unwrap();
+        let permit = Passes::default().permit(&head.target);
+        let source = Source {
+            io: &mut proxy,
+            input: &mut input,
+        };
+        let until = Instant::now() + LONG;
+        forward(&egress, &permit, &head, source, Bounds { idle, until }).await
+    });
+    (client.unwrap(), forwarded)
+}
+
+#[tokio::test]
+async fn what_tls_holds_back_goes_out_before_more_comes() {
+    let way = Way::plain(|mut connection| async move {
+        connection.request().await;
+        connection.write(b"HTTP/1.1 200 OK\r\n\r\n").await;
+        connection.write(&[b'x'; 32 * 1024]).await;
+        connection.hang().await;
+    })
+    .await;
+    let (mut client, _forwarded) = over_tls(&way, LONG).await;
+    let mut body = 0;
+    while body < 32 * 1024 {
+        let byte = patiently(client.read_u8()).await.unwrap();
+        body += usize::from(byte == b'x');
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_the_end_within_tls_is_cut() {
+    let body = "x".repeat(32 * 1024);
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let way = Way::always(answer).await;
+    let (_client, forwarded) = over_tls(&way, Duration::from_millis(50)).await;
+    let forwarded = patiently(forwarded).await.unwrap();
+    assert_eq!(forwarded.error.unwrap().code(), Code::ClientGone);
+    assert_eq!(format!("{:?}", forwarded.next), "Cut");
 }
 
 const WEBSOCKET: &str = "GET http://api.test/ws HTTP/1.1\r\nHost: api.test\r\nConnection: Upgrade, x\r\nUpgrade: WebSocket\r\n\

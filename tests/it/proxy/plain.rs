@@ -89,18 +89,41 @@ async fn requests_of_one_connection_are_judged_one_by_one() {
 }
 
 #[tokio::test]
-async fn a_refused_request_with_a_body_ends_its_connection() {
-    let gate = Gate::start(&Policy::local(""));
+async fn what_follows_a_refused_request_and_may_be_part_of_it_is_no_request() {
+    for (method, fields) in [
+        ("POST", "Content-Length: 40"),
+        ("GET", "Connection: Upgrade\r\nUpgrade: websocket"),
+    ] {
+        let gate = Gate::start(&Policy::local(""));
+        let mut client = Client::new(&gate).await;
+        client
+            .send(format!(
+                "{method} http://a.example.com/ HTTP/1.1\r\nHost: a.example.com\r\n{fields}\r\n\r\n\
+                 GET http://b.example.com/ HTTP/1.1\r\n\r\n\r\n"
+            ))
+            .await;
+        let answer = client.head().await;
+        assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+        assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
+        assert!(!client.rest().await.is_empty());
+        let records = gate.stop().await;
+        assert_eq!(told(&records), ["decision refused egress.host_not_allowed"]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_to_the_proxy_is_heard_whatever_connection_says() {
+    let gate = Gate::start(&plain(9, ""));
     let mut client = Client::new(&gate).await;
     client
-        .send("POST http://a.example.com/ HTTP/1.1\r\nHost: a.example.com\r\nContent-Length: 40\r\n\r\nGET http://b.example.com/ HTTP/1.1\r\n\r\n\r\n")
+        .send(
+            "GET http://127.0.0.1:9/ HTTP/1.1\r\nHost: 127.0.0.1:9\r\nTollgate-Private: 1\r\n\
+             Connection: close, Tollgate-Private\r\n\r\n",
+        )
         .await;
-    let answer = client.head().await;
-    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
-    assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
-    assert!(!client.rest().await.is_empty());
+    client.rest().await;
     let records = gate.stop().await;
-    assert_eq!(told(&records), ["decision refused egress.host_not_allowed"]);
+    assert_eq!(told(&records), ["decision refused tunnel.private"]);
 }
 
 #[tokio::test]

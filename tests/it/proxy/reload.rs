@@ -106,3 +106,20 @@ async fn the_tunnels_of_a_key_that_is_gone_are_cut() {
     drop((bob, listener));
     gate.stop().await;
 }
+
+#[tokio::test]
+async fn what_goes_by_another_parent_proxy_than_now_is_cut() {
+    let (listener, address) = target().await;
+    let gate = Gate::start(&policy("127.0.0.1", address.port(), OPAQUE));
+    let mut client = Client::tunnel(&gate, &address.to_string()).await;
+    let _target = patiently(listener.accept()).await.unwrap();
+    let settings = fs::read_to_string(gate.folder().join("tollgate.toml")).unwrap();
+    let parent = "[egress.parent]\nurl = \"http://127.0.0.1:9\"\n";
+    change(&gate, "tollgate.toml", &format!("{settings}\n{parent}"));
+    assert_eq!(client.rest().await, b"");
+    let records = gate.stop().await;
+    assert_eq!(
+        told(&records)[1],
+        "outcome refused egress.parent_changed policy"
+    );
+}

@@ -123,6 +123,63 @@ async fn much_goes_through_unchanged_to_a_slow_reader() {
 }
 
 #[tokio::test]
+async fn what_a_target_said_before_it_went_arrives_whole() {
+    let (listener, address) = target().await;
+    let gate = Gate::start(&policy("127.0.0.1", address.port(), OPAQUE));
+    let mut client = Client::tunnel(&gate, &address.to_string()).await;
+    let (mut target, _) = patiently(listener.accept()).await.unwrap();
+    client.send("nobody reads this").await;
+    patiently(target.peek(&mut [0])).await.unwrap();
+    let said: Vec<u8> = (0..1_u32 << 20).map(|at| (at / 251) as u8).collect();
+    patiently(target.write_all(&said)).await.unwrap();
+    let carried = said.len() as u64;
+    eventually("it is on its way", || gate.tunnels()[0].bytes_in == carried).await;
+    // A close with bytes unread is a reset.
+    drop(target);
+    let mut came = Vec::new();
+    while came.len() < said.len() {
+        client.offer("more for nobody").await;
+        let mut piece = vec![0; 4 << 10];
+        match patiently(client.0.read(&mut piece)).await {
+            Ok(read @ 1..) => came.extend_from_slice(&piece[..read]),
+            _ => break,
+        }
+    }
+    assert!(came == said, "{} bytes of {}", came.len(), said.len());
+    assert_eq!(client.rest().await, b"");
+    drop(client);
+    let records = gate.stop().await;
+    let end = records.iter().rfind(|it| it["kind"] == "egress").unwrap();
+    assert_eq!(end["tunnel"]["closed_by"], "target");
+}
+
+#[tokio::test]
+async fn a_client_that_is_gone_ends_a_tunnel_whose_target_goes_on() {
+    let (listener, address) = target().await;
+    let gate = Gate::start(&policy("127.0.0.1", address.port(), OPAQUE));
+    for reset in [false, true] {
+        let client = Client::tunnel(&gate, &address.to_string()).await;
+        let (mut target, _) = patiently(listener.accept()).await.unwrap();
+        if reset {
+            // It closes with a byte unread.
+            target.write_all(b"!").await.unwrap();
+            patiently(client.0.peek(&mut [0])).await.unwrap();
+        }
+        drop(client);
+        let piece = [0; 1024];
+        let talking = async { while target.write_all(&piece).await.is_ok() {} };
+        patiently(talking).await;
+        eventually("the tunnel is gone", || gate.tunnels().is_empty()).await;
+    }
+    let records = gate.stop().await;
+    let ends: Vec<_> = records
+        .iter()
+        .filter_map(|record| record["tunnel"]["closed_by"].as_str())
+        .collect();
+    assert_eq!(ends, ["client", "client"]);
+}
+
+#[tokio::test]
 async fn open_tunnels_are_listed() {
     let (listener, address) = target().await;
     let gate = Gate::start(&policy("127.0.0.1", address.port(), OPAQUE));

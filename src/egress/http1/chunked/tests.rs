@@ -117,6 +117,9 @@ fn what_stands_beside_the_data_is_bounded() {
     }
     let fits = format!("1;{}\r\na\r\n", &line[..4000]).repeat(4);
     assert_eq!(whole(&fits), Ok(("aaaa".to_owned(), String::new(), false)));
+    let padded = "5     \r\ndata!\r\n".repeat(10_000);
+    let data = "data!".repeat(10_000);
+    assert_eq!(whole(&padded), Ok((data, String::new(), false)));
 }
 
 proptest! {

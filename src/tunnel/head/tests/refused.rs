@@ -110,6 +110,27 @@ fn request_lines_that_are_none() {
 }
 
 #[test]
+fn what_is_wrong_with_a_target_is_told_without_its_secrets() {
+    for target in [
+        "http://ann:SECRET@a.example/",
+        "http://ann:SECRET@a.example/\\",
+        "http://a.example/\u{e9}?token=SECRET",
+        "http://a.example/#token=SECRET",
+        "http://a.example:x/?token=SECRET",
+        "http://a.example/?token=SECRET\\",
+        "a.example/?token=SECRET",
+        "ann:SECRET@a.example/",
+        "/?token=SECRET",
+        "https://a.example/?token=SECRET",
+        "ftp://ann:SECRET@a.example/",
+    ] {
+        let error = line(&format!("GET {target} HTTP/1.1"));
+        let told = format!("{error} {error:?}") + &format!("{:?}", Refusal::from(error));
+        assert!(!told.contains("SECRET"), "{told}");
+    }
+}
+
+#[test]
 fn targets_that_are_not_forwarded_to() {
     let bad = |text: &str, words| assert_refused(line(text), Code::ProxyTarget, words);
     const OWN: &str = "this is a forward proxy and serves no paths of its own";
@@ -126,11 +147,11 @@ fn targets_that_are_not_forwarded_to() {
     );
     bad(
         "GET a.example:80 HTTP/1.1",
-        "`a.example:80` is not an absolute URL; write `https://host/path`",
+        "the URL is not absolute; write `https://host/path`",
     );
     bad(
         "connect a.example:443 HTTP/1.1",
-        "`a.example:443` is not an absolute URL; write `https://host/path`",
+        "the URL is not absolute; write `https://host/path`",
     );
     bad(
         "GET http://u:p@a.example/ HTTP/1.1",
@@ -142,7 +163,7 @@ fn targets_that_are_not_forwarded_to() {
     );
     bad(
         "GET http://a.example/\u{e9} HTTP/1.1",
-        "`http://a.example/é` contains `é`; percent-encode it in a path, leave it out of a host",
+        "the target contains `é`; percent-encode it in a path, leave it out of a host",
     );
     bad(
         "GET http://2130706433/ HTTP/1.1",
