@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{Request, StatusCode, header};
+use http::{Method, StatusCode, header};
 use libfuzzer_sys::fuzz_target;
 use rustls::RootCertStore;
 use tokio::{
@@ -22,7 +22,9 @@ use tokio::{
 use tollgate::{
     address::{JudgedAddr, Name, Target},
     deadline::Deadline,
-    egress::{Answer, Dial, Effect, Egress, Error, Io, Outbound, Resolve, ResolveError, Tls},
+    egress::{
+        Answer, Dial, Effect, Egress, Error, FieldLines, Io, Outbound, Resolve, ResolveError, Tls,
+    },
     memory::Memory,
     policy::{
         Access, Endpoint, Era, Mark, Permit, Pin as Pins, Purpose, ReadOnly, Relay, Server,
@@ -132,12 +134,11 @@ fn fetch(pieces: Vec<&[u8]>) -> Result<Response, String> {
 }
 
 async fn send(egress: &Egress, permit: &Permit) -> Result<Response, String> {
-    let request = Request::post("/")
-        .body(Bytes::from_static(b"{}"))
-        .expect("a request");
     let sent = egress.send(Outbound {
         permit,
-        request,
+        method: Method::POST,
+        fields: FieldLines::new(),
+        body: Bytes::from_static(b"{}"),
         effect: &Effect::Read,
         deadline: Deadline::after(Duration::from_secs(60)),
     });
