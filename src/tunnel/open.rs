@@ -4,6 +4,7 @@ mod pace;
 mod seat;
 
 use std::{
+    cmp::Ordering,
     collections::HashMap,
     net::IpAddr,
     sync::{
@@ -109,6 +110,16 @@ impl Standing {
             is_timed: caller.expires().is_some() || permit.would_refuse().is_some(),
         }
     }
+
+    /// Whether a policy of `generation` is to judge again. One older than the last that did has no say: whoever looks after
+    /// tunnels may still hold it.
+    fn is_due(self, generation: u64) -> bool {
+        match self.generation.cmp(&generation) {
+            Ordering::Less => true,
+            Ordering::Equal => self.is_timed,
+            Ordering::Greater => false,
+        }
+    }
 }
 
 impl Tunnel {
@@ -181,8 +192,7 @@ impl Tunnel {
     }
 
     fn is_due(&self, generation: u64) -> bool {
-        let standing = *self.standing();
-        standing.is_timed || standing.generation != generation
+        self.standing().is_due(generation)
     }
 
     fn drain(&self) {
@@ -257,5 +267,21 @@ impl Open {
 
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_policies_judge_again_and_older_ones_never() {
+        for (is_timed, due) in [(false, [false, false, true]), (true, [false, true, true])] {
+            let standing = Standing {
+                generation: 2,
+                is_timed,
+            };
+            assert_eq!([1, 2, 3].map(|generation| standing.is_due(generation)), due);
+        }
     }
 }
