@@ -115,7 +115,7 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
     );
     let identity = identity(&loaded.settings, clock.clone());
     let tunnels = tunnel::Shared::new(
-        identity,
+        identity.clone(),
         loaded.policy.clone(),
         journal.clone(),
         clock.clone(),
@@ -124,6 +124,7 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
     let core = Core {
         terms: Arc::new(ArcSwap::from_pointee(terms(&loaded))),
         tls: doors.tls.clone(),
+        identity,
         gateway: Arc::new(shared),
         tunnels: Arc::new(tunnels),
         eras: Arc::default(),
@@ -170,7 +171,6 @@ fn run(
     };
     let (calls, proxied) = seats(descriptors().saturating_sub(RESERVED));
     let shared = worker::Shared {
-        identity: identity(&loaded.settings, core.clock.clone()),
         agents_lobby: lobby(calls),
         egress_lobby: lobby(proxied),
         roots: egress::Tls::new(),

@@ -21,7 +21,6 @@ use crate::{
     config,
     egress::{self, Dns, DnsSettings, DnsSetupError, Egress, TcpDialer},
     gateway::Gateway,
-    identity::Identity,
     listen::{Agents, Lobby, Recorder, Serve, Socket, accept},
     memory::Memory,
     tunnel::Proxy,
@@ -35,7 +34,6 @@ pub(super) const TICK: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) core: Arc<Core>,
-    pub(super) identity: Identity,
     pub(super) agents_lobby: Lobby,
     pub(super) egress_lobby: Lobby,
     pub(super) roots: egress::Tls,
@@ -164,7 +162,7 @@ async fn work(sockets: Sockets, shared: &Shared, egress: Egress) {
     );
     let agents = Agents::new(
         gateway,
-        shared.identity.clone(),
+        core.identity.clone(),
         core.terms.clone(),
         recorder,
         shared.bodies.clone(),
