@@ -6,7 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Exit;
+use serde::Serialize;
+
+use super::{Exit, style::Styles};
 use crate::{
     app::{
         control::{self, Answer, Request},
@@ -91,6 +93,21 @@ pub(super) fn complain<T: ToString>(lines: &[T]) {
         // Nobody is left to be told that standard error is closed.
         let _ = writeln!(out, "tollgate: {}", line.to_string());
     }
+}
+
+/// Shows an answer: as JSON, or as the text that it makes.
+pub(super) fn show<T: Serialize + ?Sized>(
+    answer: &T,
+    json: bool,
+    text: impl FnOnce(&T, Styles) -> String,
+) -> Result<(), Exit> {
+    if json {
+        let json = serde_json::to_string_pretty(answer).map_err(|_| Exit::Internal)?;
+        say(&format!("{json}\n"));
+    } else {
+        say(&text(answer, Styles::stdout()));
+    }
+    Ok(())
 }
 
 /// Writes a text to standard output; a closed pipe is no failure.

@@ -4,7 +4,7 @@ use std::{fmt::Write, process::ExitCode};
 
 use super::{
     Exit,
-    socket::{Which, say},
+    socket::{Which, show},
     style::{Styles, counted},
 };
 use crate::app::{
@@ -29,13 +29,8 @@ pub(super) fn run(args: Args) -> ExitCode {
         Ok(_) => return Exit::Internal.into(),
         Err(exit) => return exit.into(),
     };
-    if args.json {
-        match serde_json::to_string_pretty(&status) {
-            Ok(json) => say(&format!("{json}\n")),
-            Err(_) => return Exit::Internal.into(),
-        }
-    } else {
-        say(&text(&status, Styles::stdout()));
+    if let Err(exit) = show(&*status, args.json, text) {
+        return exit.into();
     }
     let ready = status.obstacle.is_none();
     if ready { Exit::Ok } else { Exit::Failed }.into()

@@ -4,7 +4,7 @@ use std::{fmt::Write, process::ExitCode};
 
 use super::{
     Exit,
-    socket::{Which, say},
+    socket::{Which, show},
     style::{Styles, counted},
 };
 use crate::{
@@ -29,15 +29,10 @@ pub(super) fn run(args: Args) -> ExitCode {
         Ok(_) => return Exit::Internal.into(),
         Err(exit) => return exit.into(),
     };
-    if args.json {
-        match serde_json::to_string_pretty(&tunnels) {
-            Ok(json) => say(&format!("{json}\n")),
-            Err(_) => return Exit::Internal.into(),
-        }
-    } else {
-        say(&text(&tunnels, Styles::stdout()));
+    match show(&*tunnels, args.json, text) {
+        Ok(()) => Exit::Ok.into(),
+        Err(exit) => exit.into(),
     }
-    Exit::Ok.into()
 }
 
 fn text(tunnels: &[OpenTunnel], styles: Styles) -> String {
