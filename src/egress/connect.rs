@@ -1,13 +1,12 @@
 //! Connections for the forward proxy: to a judged address, or through the operator's parent proxy to it.
 
 mod parent;
-mod prefixed;
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
-use self::{parent::Hop, prefixed::Prefixed};
+use self::parent::Hop;
 use super::{Destination, Egress, Error, Failed, Io, dial};
 use crate::{address::JudgedAddr, deadline::Deadline, policy::ProxyPermit};
 
@@ -18,6 +17,8 @@ const LIMIT: Duration = Duration::from_secs(5);
 pub struct Connected {
     /// The stream; plain, whatever the scheme of the target.
     pub io: Box<dyn Io>,
+    /// What has come on it behind the head of a parent proxy's answer: it belongs to the tunnel.
+    pub early: Bytes,
     /// Where it leads.
     pub destination: Destination,
     /// Where exactly: the judged address that was dialled, or that the parent proxy was asked for; where the parent
@@ -35,7 +36,7 @@ pub(super) struct Route {
 /// A connection as it was opened.
 pub(super) struct Opened {
     pub(super) io: Box<dyn Io>,
-    /// What came behind the head of a parent's answer: it belongs to the tunnel.
+    /// As [`Connected::early`].
     pub(super) early: Bytes,
     /// As [`Connected::address`].
     pub(super) address: JudgedAddr,
@@ -52,20 +53,16 @@ impl Egress {
         permit: &ProxyPermit,
         deadline: Deadline,
     ) -> Result<Connected, Failed> {
-        let unsent = |error, destination| Failed {
-            error,
-            not_sent: true,
-            destination,
-        };
         let route = self.route(permit, deadline).await;
-        let route = route.map_err(|error| unsent(error, None))?;
+        let route = route.map_err(|error| Failed::unsent(error, None))?;
         match self.open_route(permit, &route, deadline).await {
             Ok(opened) => Ok(Connected {
-                io: Prefixed::wrap(opened.early, opened.io),
+                io: opened.io,
+                early: opened.early,
                 destination: route.destination,
                 address: opened.address,
             }),
-            Err(error) => Err(unsent(error, Some(Box::new(route.destination)))),
+            Err(error) => Err(Failed::unsent(error, Some(route.destination))),
         }
     }
 

@@ -269,3 +269,14 @@ pub struct Failed {
     /// Where it was to go, once that was judged.
     pub destination: Option<Box<Destination>>,
 }
+
+impl Failed {
+    /// One of which nothing was sent.
+    pub(super) fn unsent(error: Error, destination: Option<Destination>) -> Self {
+        Self {
+            error,
+            not_sent: true,
+            destination: destination.map(Box::new),
+        }
+    }
+}

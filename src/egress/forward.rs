@@ -104,13 +104,8 @@ impl Egress {
         request: Request<'_>,
         deadline: Deadline,
     ) -> Result<Forward, Failed> {
-        let unsent = |error, destination| Failed {
-            error,
-            not_sent: true,
-            destination,
-        };
         let route = self.route(permit, deadline).await;
-        let route = route.map_err(|error| unsent(error, None))?;
+        let route = route.map_err(|error| Failed::unsent(error, None))?;
         let wire = request::wire(permit.target(), &request);
         let (method, framing) = (request.method.clone(), request.framing);
         match self.begin(permit, &route, wire, deadline).await {
@@ -126,7 +121,7 @@ impl Egress {
                 keep: Duration::ZERO,
                 destination: route.destination,
             }),
-            Err(error) => Err(unsent(error, Some(Box::new(route.destination)))),
+            Err(error) => Err(Failed::unsent(error, Some(route.destination))),
         }
     }
 

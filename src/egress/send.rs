@@ -90,15 +90,10 @@ impl Egress {
         } = out;
         let server = permit.server();
         let host = server.endpoint.host().clone();
-        let unsent = |error| Failed {
-            error,
-            not_sent: true,
-            destination: None,
-        };
         let wire = request::wire(server, method, &fields, body);
         let (rules, leg, target) = (permit.addresses(), permit.leg(), server.endpoint.target());
         let judged = self.locate(rules, &leg, target, &host, deadline).await;
-        let judged = judged.map_err(unsent)?;
+        let judged = judged.map_err(|error| Failed::unsent(error, None))?;
         let destination = Destination::new(host, server.endpoint.target().port(), &judged);
         let call = Call {
             egress: self,

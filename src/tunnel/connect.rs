@@ -1,8 +1,8 @@
 //! CONNECT (RFC 9110, section 9.3.6): from the verdict to an open tunnel, and through it.
 
-use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
+use std::{future::poll_fn, sync::Arc, task::Poll};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt as _;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -14,6 +14,7 @@ use super::{
     answer::{Asked, Refused},
     client::Client,
     open::{Kind, Party, Seat, Tunnel},
+    proxy::OPENING,
     record::Entry,
     relay::{Bounds, ClosedBy, End, relay},
     visit::Visit,
@@ -24,9 +25,6 @@ use crate::{
     policy::TunnelTls,
     refusal::{Code, Refusal},
 };
-
-/// How long it may take until the target has accepted a connection: to resolve its name, and to connect.
-const OPENING: Duration = Duration::from_secs(15);
 
 const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection Established\r\n\r\n";
 
@@ -51,7 +49,7 @@ where
         }
     };
     drop(head);
-    let opened = match open(proxy, &mut client, &mut visit).await {
+    let (listed, stream) = match open(proxy, &mut client, &mut visit).await {
         Ok(opened) => opened,
         Err(refused) => {
             visit.entry.refuse(&refused);
@@ -59,7 +57,7 @@ where
             return None;
         }
     };
-    let mut opened = Opened::new(visit, opened, BytesMut::new(), client.timeouts);
+    let mut opened = Opened::new(visit, listed, stream, client.timeouts);
     match begin(&mut client, &opened.tunnel).await {
         Ok(()) => Some((client, opened)),
         Err(end) => {
@@ -74,7 +72,7 @@ pub(super) struct Opened {
     tunnel: Arc<Tunnel>,
     target: Box<dyn Io>,
     /// What has come from the target.
-    early: BytesMut,
+    early: Bytes,
     bounds: Bounds,
     entry: Entry,
     _seat: Seat,
@@ -84,8 +82,8 @@ impl Opened {
     /// What decided is not kept for as long as the tunnel stands: only its record is.
     pub(super) fn new(
         visit: Visit,
-        (seat, tunnel, target): (Seat, Arc<Tunnel>, Box<dyn Io>),
-        early: BytesMut,
+        (seat, tunnel): (Seat, Arc<Tunnel>),
+        (target, early): (Box<dyn Io>, Bytes),
         timeouts: Timeouts,
     ) -> Self {
         let limits = &visit.policy.proxy.tunnels;
@@ -111,7 +109,8 @@ impl Opened {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let end = relay(client, self.target, self.early, &self.tunnel, &self.bounds).await;
+        let early = BytesMut::from(self.early);
+        let end = relay(client, self.target, early, &self.tunnel, &self.bounds).await;
         self.entry.ended(&end);
     }
 }
@@ -121,7 +120,7 @@ async fn open<S>(
     proxy: &Proxy,
     client: &mut Client<S>,
     visit: &mut Visit,
-) -> Result<(Seat, Arc<Tunnel>, Box<dyn Io>), Refused>
+) -> Result<((Seat, Arc<Tunnel>), (Box<dyn Io>, Bytes)), Refused>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
@@ -157,7 +156,7 @@ where
     );
     tunnel.leads_to(destination, address);
     let tunnel = seat.open(tunnel);
-    Ok((seat, tunnel, connected.io))
+    Ok(((seat, tunnel), (connected.io, connected.early)))
 }
 
 /// Refuses what came behind the head, before a tunnel is open (it could be meant for somebody else).

@@ -18,16 +18,13 @@ use tokio::{
 pub use error::PlainError;
 
 use self::pump::Pump;
-use super::{Body, Head};
+use super::{Body, Head, proxy::OPENING};
 use crate::{
     address::JudgedAddr,
     deadline::Deadline,
     egress::{Destination, Egress, Incoming, Io, Request, Sent},
     policy::ProxyPermit,
 };
-
-/// How long it may take until the target has accepted a connection: to resolve its name, and to connect.
-const OPENING: Duration = Duration::from_secs(15);
 
 /// The connection that a request came on.
 pub struct Source<'a, S> {
@@ -72,7 +69,8 @@ pub enum Next {
     Keep,
     /// It is closed in the usual way; of a client that still sends, some is read and dropped first.
     Close,
-    /// It is closed, with a reset where that is possible: the client must not take what it got for the whole answer.
+    /// It is closed at once: the client must not take what it got for the whole answer. Its framing says so, but for an
+    /// answer without a length to an HTTP/1.0 client, which has no other end (RFC 9112, section 8).
     Cut,
     /// It is a WebSocket from here on. Of neither side a byte was passed on yet.
     Tunnel {
@@ -84,22 +82,8 @@ pub enum Next {
 }
 
 /// Sends a request where its permit leads, and its answer to the client. Nothing is written to the client before the head
-/// of an answer has come.
+/// of an answer has come; `begun` is told where the request goes, as soon as that is certain.
 pub async fn forward<S>(
-    egress: &Egress,
-    permit: &ProxyPermit,
-    head: &Head,
-    client: Source<'_, S>,
-    bounds: Bounds,
-) -> Forwarded
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
-    forward_noting(egress, permit, head, client, bounds, |_, _| {}).await
-}
-
-/// The same; `begun` is told where it goes, as soon as that is certain.
-pub(super) async fn forward_noting<S>(
     egress: &Egress,
     permit: &ProxyPermit,
     head: &Head,

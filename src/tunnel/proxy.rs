@@ -18,6 +18,9 @@ use crate::{
     refusal::{Code, Refusal},
 };
 
+/// How long it may take until the target has accepted a connection: to resolve its name, and to connect.
+pub(super) const OPENING: Duration = Duration::from_secs(15);
+
 /// How long a client may take outside of a tunnel.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {

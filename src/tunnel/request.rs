@@ -7,7 +7,6 @@ use std::{
     task::Poll,
 };
 
-use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
@@ -68,7 +67,7 @@ where
     };
     let (egress, permit) = (&proxy.egress, &visit.permit);
     // Its state is large, and gone before the next head is waited for.
-    let exchange = Box::pin(plain::forward_noting(
+    let exchange = Box::pin(plain::forward(
         egress,
         permit,
         &head,
@@ -137,8 +136,7 @@ where
             {
                 visit.entry.connected(destination, address);
             }
-            let early = BytesMut::from(early);
-            let opened = Opened::new(visit, (seat, tunnel, io), early, client.timeouts);
+            let opened = Opened::new(visit, (seat, tunnel), (io, early), client.timeouts);
             return Then::Tunnel(Box::new(opened));
         }
     };

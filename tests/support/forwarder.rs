@@ -21,9 +21,10 @@ use tollgate::{
         AllowRule, HostPattern, Parent, Proxy, ProxyPermit, Snapshot, TunnelTls, Who, decide_egress,
     },
     refusal::Refusal,
-    subject::{Scopes, Subject},
     tunnel::{Bounds, Forwarded, Heads, Next, Source, forward},
 };
+
+use super::permit::subject;
 
 /// What a test may vary of a permit.
 #[derive(Clone)]
@@ -79,26 +80,12 @@ impl Passes {
         };
         decide_egress(
             &snapshot,
-            &self.subject(),
+            &subject("default", self.user),
             target,
             None,
             SystemTime::UNIX_EPOCH,
         )
         .unwrap()
-    }
-
-    fn subject(&self) -> Subject {
-        Subject {
-            tenant: "default".into(),
-            agent: "test".into(),
-            user: self.user.into(),
-            groups: Arc::from([]),
-            scopes: Scopes::CALL,
-            conversation: None,
-            turn: None,
-            acting: None,
-            evidence: "test".into(),
-        }
     }
 }
 
@@ -175,7 +162,7 @@ async fn serve(
             idle,
             until: Instant::now() + Duration::from_secs(60),
         };
-        let done = forward(&egress, &permit, &head, client, bounds).await;
+        let done = forward(&egress, &permit, &head, client, bounds, |_, _| {}).await;
         let error = done.error.as_ref().map(|error| error.code().as_str());
         let end = match (done.status, error) {
             (status, Some(code)) => format!("{status:?} {:?} {code}", done.next),
@@ -281,6 +268,12 @@ impl Raw {
         }
         let body = self.input.drain(..length).collect();
         (head, String::from_utf8(body).unwrap())
+    }
+
+    /// The code that a failure is told by, in place of an answer.
+    pub(crate) async fn failure(&mut self) -> String {
+        let (_, body) = self.answer().await;
+        body.split_once('\n').expect("a line").0.to_owned()
     }
 
     /// All the rest, and whether it ended in the usual way.

@@ -58,17 +58,7 @@ impl Maker {
     }
 
     pub(crate) fn permit(&self) -> Permit {
-        let subject = Subject {
-            tenant: self.tenant.into(),
-            agent: "test".into(),
-            user: self.user.into(),
-            groups: Arc::from([]),
-            scopes: Scopes::CALL,
-            conversation: None,
-            turn: None,
-            acting: None,
-            evidence: "test".into(),
-        };
+        let subject = subject(self.tenant, self.user);
         decide(&self.snapshot(), &subject, "demo").unwrap()
     }
 
@@ -101,5 +91,20 @@ impl Maker {
             addresses: Arc::new(self.rules.clone()),
             ..Snapshot::default()
         }
+    }
+}
+
+/// A caller by the name of `user`, and nothing more.
+pub(crate) fn subject(tenant: &str, user: &str) -> Subject {
+    Subject {
+        tenant: tenant.into(),
+        agent: "test".into(),
+        user: user.into(),
+        groups: Arc::from([]),
+        scopes: Scopes::CALL,
+        conversation: None,
+        turn: None,
+        acting: None,
+        evidence: "test".into(),
     }
 }

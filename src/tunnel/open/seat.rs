@@ -22,7 +22,7 @@ pub(in crate::tunnel) struct Seat {
 pub(in crate::tunnel) enum Kind {
     /// A tunnel, or what may become one.
     Tunnel,
-    /// A plain request: it counts for its caller while it lasts, as new as it may be.
+    /// A plain request: it counts for its caller while it lasts, however fast they come.
     Request,
 }
 
