@@ -1,18 +1,16 @@
 //! An upstream that costs as little as it can: each answer is made once, and gets the id put in.
 
 use std::io::{Result, Write as _};
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::net::TcpListener;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 use crate::Era;
 use crate::tools::{EVENTS, Tool, now};
-use crate::wire::Wire;
+use crate::wire::{self, Wire};
 
 const INITIALIZED: &str = r#""protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}"#;
 const DISCOVERED: &str = r#""resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":60000,"cacheScope":"public""#;
@@ -49,15 +47,7 @@ struct Meta<'a> {
 
 /// Serves on 127.0.0.1 until the process is ended.
 pub(crate) async fn serve(port: u16) -> Result<()> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-    loop {
-        let (socket, _) = listener.accept().await?;
-        let wire = Wire::new(socket)?;
-        tokio::spawn(async move {
-            // A connection that its client closed is no fault.
-            let _ = converse(wire).await;
-        });
-    }
+    wire::serve(port, converse).await
 }
 
 async fn converse(mut wire: Wire) -> Result<()> {

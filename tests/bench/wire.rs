@@ -8,10 +8,26 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use memchr::memmem;
 use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// Bytes that a read has room for at least.
 const ROOM: usize = 16 * 1024;
+
+/// Has every connection to this port of 127.0.0.1 talked to by `converse`, until the process is ended.
+pub(crate) async fn serve<F>(port: u16, converse: fn(Wire) -> F) -> Result<()>
+where
+    F: Future<Output = Result<()>> + Send + 'static,
+{
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    loop {
+        let (socket, _) = listener.accept().await?;
+        let wire = Wire::new(socket)?;
+        tokio::spawn(async move {
+            // A connection that its client closed is no fault.
+            let _ = converse(wire).await;
+        });
+    }
+}
 
 /// One end of a connection.
 pub(crate) struct Wire {

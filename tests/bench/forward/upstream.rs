@@ -1,12 +1,9 @@
 //! What is behind the proxy: answers from memory, sends what it has, or takes what comes; behind a hello or without.
 
 use std::io::Result;
-use std::net::Ipv4Addr;
-
-use tokio::net::TcpListener;
 
 use super::{BODY, SINK, SMALL, SOURCE};
-use crate::wire::Wire;
+use crate::wire::{self, Wire};
 
 /// Bytes of a write of the source, and of a read of the sink.
 const PIECE: usize = 256 * 1024;
@@ -14,15 +11,7 @@ const FOUND: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r
 
 /// Serves on 127.0.0.1 until the process is ended.
 pub(crate) async fn serve(port: u16) -> Result<()> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-    loop {
-        let (socket, _) = listener.accept().await?;
-        let wire = Wire::new(socket)?;
-        tokio::spawn(async move {
-            // A connection that its client closed is no fault.
-            let _ = converse(wire).await;
-        });
-    }
+    wire::serve(port, converse).await
 }
 
 async fn converse(mut wire: Wire) -> Result<()> {
