@@ -71,6 +71,45 @@ pub struct Settings {
     pub dns: Dns,
     /// `[egress.parent]`.
     pub parent: Option<Parent>,
+    /// `[vault]`.
+    pub vault: Vault,
+    /// `[connect]`.
+    pub connect: Connect,
+    /// `[web]`.
+    pub web: Web,
+}
+
+/// `[vault]`: where the keyring is, and what seals it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vault {
+    /// `keyring`; absent is `keyring` in `state_dir`.
+    pub keyring: Option<PathBuf>,
+    /// `key`; absent: the mode of the file alone guards it.
+    pub key: Option<Source>,
+}
+
+/// `[connect]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Connect {
+    /// `client_metadata_url`; absent: no client id metadata document.
+    pub client_metadata_url: Option<Arc<str>>,
+    /// `return_to`: where a browser may be sent back to; each an absolute URL that what is asked for begins with.
+    pub return_to: Vec<Arc<str>>,
+}
+
+/// `[web]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Web {
+    /// `login`.
+    pub login: Login,
+}
+
+/// `web.login`: how browsers show whose they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Login {
+    /// By a one-time link of `tollgate login`.
+    #[default]
+    Local,
 }
 
 impl Settings {
@@ -117,7 +156,9 @@ pub struct Listen {
     pub egress: Option<SocketAddr>,
     /// The ops listener; `None` is off.
     pub ops: Option<SocketAddr>,
-    /// Certificate and key of the agents and egress listeners; `None` is plain.
+    /// The web listener; `None` is off.
+    pub web: Option<SocketAddr>,
+    /// Certificate and key of the agents, egress and web listeners; `None` is plain.
     pub tls: Option<Tls>,
     /// TLS ends in front of Tollgate.
     pub behind_tls: bool,
@@ -132,6 +173,7 @@ impl Default for Listen {
             agents: Some(Endpoint::Tcp(loopback(8700))),
             egress: Some(loopback(8701)),
             ops: Some(loopback(8702)),
+            web: Some(loopback(8703)),
             tls: None,
             behind_tls: false,
             allowed_origins: Vec::new(),

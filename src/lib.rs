@@ -7,7 +7,7 @@
 //! | 6 | `main`, `cli`, `app` | everything |
 //! | 5 | `listen`, `store`, `demo` | layers 0–4 |
 //! | 4 | `gateway`, `tunnel` | layers 0–3, not one another |
-//! | 3 | `upstream`, `approval`, `identity` | layers 0–2, not one another |
+//! | 3 | `upstream`, `connect`, `approval`, `identity` | layers 0–2, not one another |
 //! | 2 | `egress`, `catalog`, `budget`, `audit`, `vault` | layers 0–1, not one another; `egress` takes `audit`'s proof types |
 //! | 1 | `policy`, `address`, `mcp`, `config` | layer 0; `policy` also `address`; no I/O |
 //! | 0 | `refusal`, `subject`, `clock`, `id`, `deadline`, `memory`, `private`, `secret`, `table`, `telemetry` | no room |
@@ -35,6 +35,8 @@ pub mod address;
 pub mod catalog;
 // Ask: consent to a side effect.
 pub mod approval;
+// OAuth: each user's connections to servers, and their tokens kept fresh.
+pub mod connect;
 // Keep: the keyring, and what only this gateway opens again.
 pub mod vault;
 // Speak: MCP over HTTP towards tool servers.

@@ -3,6 +3,7 @@
 //! Never: does I/O; texts come in, verdicts go out.
 //! Fails as: [`crate::table::Fault`]s for files; [`crate::refusal::Refusal`] for a decided no.
 
+mod auth;
 mod compile;
 mod decide;
 mod egress_file;
@@ -15,8 +16,12 @@ mod server_file;
 mod snapshot;
 mod words;
 
+pub use auth::{
+    Auth, Endpoints, OAuth, OnIssuerChange, Pkce, PreRegistered, Registration, Resource, Shared,
+    TokenAuth,
+};
 pub use compile::{File, Inputs, Local, compile};
-pub use decide::{Permit, Purpose, decide, decide_leg, may_use_builtin, same_for_all};
+pub use decide::{LegPermit, Permit, Purpose, decide, decide_leg, may_use_builtin, same_for_all};
 pub use endpoint::Endpoint;
 pub use keys_file::{KeyEntry, keys};
 pub use proxy::{

@@ -33,6 +33,7 @@ impl Source {
 }
 
 /// Secret bytes, wiped when dropped.
+#[derive(PartialEq, Eq)]
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {

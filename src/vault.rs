@@ -3,14 +3,18 @@
 //! Never: shows a key, or writes over a keyring that it cannot read.
 //! Fails as: [`Error`] at the start; sealed bytes that are not its own as `None`.
 
+mod credential;
 mod keyring;
 mod mac;
+mod record;
 mod seal;
 
 use std::{io, path::PathBuf};
 
+pub use credential::Credential;
 pub use keyring::Keyring;
 pub use mac::Mac;
+pub use record::{Binding, Kid, Opened, Purpose, Unopened, Vault};
 pub use seal::Sealer;
 
 use crate::{private::Loose, refusal::Code};

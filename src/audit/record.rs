@@ -22,6 +22,10 @@ pub enum Kind {
     Request,
     /// A request to the forward proxy: its verdict, and what came of it.
     Egress,
+    /// A connection of a person to a server: begun, made, refused, ended.
+    Connect,
+    /// A token or secret: sealed, refreshed, revoked, found changed.
+    Credential,
     /// A change of what is pinned of a server, or something that is not as it was pinned.
     Catalog,
     /// A policy that was loaded or refused.
@@ -34,11 +38,13 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Call,
         Self::List,
         Self::Request,
         Self::Egress,
+        Self::Connect,
+        Self::Credential,
         Self::Catalog,
         Self::Policy,
         Self::Lifecycle,
@@ -52,6 +58,8 @@ impl Kind {
             Self::List => "list",
             Self::Request => "request",
             Self::Egress => "egress",
+            Self::Connect => "connect",
+            Self::Credential => "credential",
             Self::Catalog => "catalog",
             Self::Policy => "policy",
             Self::Lifecycle => "lifecycle",

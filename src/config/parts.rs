@@ -28,7 +28,6 @@ const TURNS: RangeInclusive<u64> = 64 << 10..=1 << 40;
 
 pub(super) fn listen(table: &Table<'_>) -> Listen {
     let defaults = Listen::default();
-    table.only_empty(&["web"]);
     Listen {
         agents: table
             .text("agents")
@@ -40,6 +39,9 @@ pub(super) fn listen(table: &Table<'_>) -> Listen {
         ops: table
             .text("ops")
             .map_or(defaults.ops, |text| tcp(table, &text)),
+        web: table
+            .text("web")
+            .map_or(defaults.web, |text| tcp(table, &text)),
         tls: table.table("tls").and_then(|table| tls(&table)),
         behind_tls: table.flag("behind_tls").unwrap_or_default(),
         allowed_origins: allowed_origins(table),

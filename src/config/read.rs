@@ -84,6 +84,9 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
             .map(|table| dns(&table))
             .unwrap_or_default(),
         parent,
+        vault: super::Vault::default(),
+        connect: super::Connect::default(),
+        web: super::Web::default(),
         store: store.unwrap_or_else(|| state_dir.join(DATABASE)),
         state_dir,
     })

@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use ahash::RandomState;
 
-use super::Endpoint;
+use super::{Auth, Endpoint};
 
 /// Which protocol era a server is spoken to in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -231,6 +231,8 @@ pub struct Server {
     pub builtin: bool,
     /// The era to speak.
     pub era: Era,
+    /// What is sent to it, and where that comes from.
+    pub auth: Auth,
     /// Extra roots.
     pub trust: Trust,
     /// What it may ask of clients.

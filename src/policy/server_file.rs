@@ -96,6 +96,7 @@ fn server(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Option<Draft> {
             mark,
             builtin,
             era,
+            auth: super::Auth::None,
             trust,
             relay,
             tools,

@@ -122,6 +122,21 @@ codes! {
     ArgumentsInvalid "catalog.arguments_invalid" Caller 200 Tool, "correct the arguments and call again";
     SchemaUnusable "catalog.schema_unusable" Upstream 200 Tool, "ask the server's operator to correct the tool's input schema";
     StoreUnavailable "store.unavailable" Internal 200 Tool, "let the operator see to the state folder, then try again";
+    ConnectRequired "connect.required" Caller 200 Tool, "open the link and press Connect, then call again";
+    ConnectAgain "connect.reconnect" Caller 200 Tool, "open the link and connect again, then repeat the call";
+    ConnectScopes "connect.more_permissions" Caller 200 Tool, "open the link and agree to the permissions, then repeat the call";
+    ConnectTransient "connect.unavailable" Upstream 200 Tool, "try again later; the connection is kept";
+    ConnectUnusable "connect.unusable" Policy 200 Tool, "show this to the operator, who can set what is missing in the server's [auth] table";
+    ConnectClient "connect.client" Policy 200 Tool, "ask the operator to register a client and to set auth.client_id and auth.issuer";
+    ConnectIssuerChanged "connect.issuer_changed" Policy 200 Tool, "ask the operator whether the new authorization server is right, and connect again on the page";
+    ConnectState "connect.state" Caller 400 Http, "begin again on the connect page";
+    ConnectBrowser "connect.browser" Caller 403 Http, "begin again on the connect page, in this browser and as this user";
+    ConnectIssuerMismatch "connect.issuer_mismatch" Upstream 403 Http, "begin again on the connect page, and tell the operator if this repeats";
+    ConnectDenied "connect.denied" Upstream 200 Tool, "open the link and try again, or ask the operator";
+    ConnectSecret "connect.secret" Caller 400 Http, "enter the secret as its provider shows it, without line breaks";
+    RecordForged "vault.record" Internal 200 Tool, "show this to the operator: a sealed record was changed or moved, and the person has to connect again";
+    VaultKey "vault.key" Internal 503 Http, "restore the keyring that belongs to this database; nothing was changed";
+    VaultOlder "vault.older" Internal 503 Http, "let the operator look at the audit log, then run `tollgate vault accept-restore`";
     KeyringUnusable "vault.keyring" Internal 503 Http, "let the operator read the message and correct what it names";
 
     BadTarget "egress.bad_target" Policy 200 Tool, "ask the operator to correct the server's url";

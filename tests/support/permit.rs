@@ -30,6 +30,7 @@ impl Maker {
             user: "ann",
             tenant: "default",
             generation: 1,
+            auth: tollgate::policy::Auth::None,
             trust: Trust::default(),
             limits: ServerLimits {
                 call: Duration::from_secs(60),

@@ -30,6 +30,7 @@ fn server(url: &str) -> Arc<Server> {
         mark: Mark::default(),
         builtin: true,
         era: Era::Auto,
+        auth: crate::policy::Auth::None,
         trust: Trust::default(),
         relay: Relay::default(),
         tools: HashMap::default(),

@@ -247,6 +247,7 @@ fn permit() -> Permit {
         mark: Mark::default(),
         builtin: true,
         era: Era::Auto,
+        auth: tollgate::policy::Auth::None,
         trust: Trust::default(),
         tools: HashMap::default(),
         limits: ServerLimits::default(),
