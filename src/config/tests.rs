@@ -110,10 +110,14 @@ parent_resolves = true
             public_url: Some("https://tollgate.example.com".into()),
             state_dir: "/var/lib/tollgate".into(),
             store: "/srv/tollgate/pins.db".into(),
+            vault: Vault::default(),
+            connect: Connect::default(),
+            web: Web::default(),
             listen: Listen {
                 agents: Some(Endpoint::Tcp(address("0.0.0.0:8700"))),
                 egress: Some(address("[::1]:9001")),
                 ops: Some(address("[::1]:9000")),
+                web: Some(address("127.0.0.1:8703")),
                 tls: Some(Tls {
                     cert: Source::File("tls.crt".into()),
                     key: Source::Credential("tls-key".into()),
