@@ -12,11 +12,14 @@
 mod database;
 mod failure;
 mod file;
+mod grants;
 mod heads;
 mod items;
 mod migrations;
 mod pins;
+mod records;
 mod reset;
+mod sealed;
 mod vault;
 mod worker;
 
@@ -26,7 +29,13 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use crate::{private::Loose, refusal::Code, telemetry::Metrics, vault::Keyring};
+use crate::{
+    clock::{Clock, SystemClock},
+    private::Loose,
+    refusal::Code,
+    telemetry::Metrics,
+    vault::Keyring,
+};
 pub use reset::Forgotten;
 use worker::Worker;
 
@@ -154,7 +163,21 @@ impl Store {
     ///
     /// A database that is there and cannot be used stays as it is.
     pub fn open(path: &Path, keyring: &Keyring, metrics: Arc<Metrics>) -> Result<Self, Error> {
-        let database = database::Database::open(path, keyring)?;
+        Self::open_by(path, keyring, Arc::new(SystemClock), metrics)
+    }
+
+    /// The same, where leases and flows end by `clock`; all processes on one file have the same time.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`].
+    pub fn open_by(
+        path: &Path,
+        keyring: &Keyring,
+        clock: Arc<dyn Clock>,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, Error> {
+        let database = database::Database::open(path, keyring, clock)?;
         let worker = Worker::start(database, metrics).map_err(Error::Thread)?;
         let older = AtomicBool::new(false);
         Ok(Self { worker, older })

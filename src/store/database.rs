@@ -1,6 +1,6 @@
 //! The connection: how SQLite is opened, and what it may not do.
 
-use std::{io, path::Path, time::Duration};
+use std::{io, ops::Deref, path::Path, sync::Arc, time::Duration};
 
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, config::DbConfig,
@@ -15,7 +15,10 @@ use super::{
     migrations::{self, Found},
     vault::{self, Check},
 };
-use crate::vault::{Keyring, Mac, Vault};
+use crate::{
+    clock::Clock,
+    vault::{Keyring, Mac, Vault},
+};
 
 /// How long another process's write is waited for.
 const BUSY: Duration = Duration::from_secs(5);
@@ -32,12 +35,18 @@ pub(super) struct Database {
     pub(super) file: Own,
     pub(super) mac: Mac,
     pub(super) vault: Vault,
+    /// By which leases and flows end.
+    clock: Arc<dyn Clock>,
 }
 
 impl Database {
     /// Opens the database at `path`, once it is known to be one of `keyring`: until then nothing is written.
-    pub(super) fn open(path: &Path, keyring: &Keyring) -> Result<Self, Error> {
-        let mut database = Self::open_any(path, keyring)?;
+    pub(super) fn open(
+        path: &Path,
+        keyring: &Keyring,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
+        let mut database = Self::open_any(path, keyring, clock)?;
         database
             .belongs()
             .and_then(|()| database.prepare())
@@ -46,7 +55,11 @@ impl Database {
     }
 
     /// Opens the database at `path`, whatever keyring it is of; nothing is written to it.
-    pub(super) fn open_any(path: &Path, keyring: &Keyring) -> Result<Self, Error> {
+    pub(super) fn open_any(
+        path: &Path,
+        keyring: &Keyring,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
         let file = Own::open(path)?;
         let look = || {
             let connection = connect(&file.path)?;
@@ -70,6 +83,7 @@ impl Database {
             file,
             mac: keyring.mac("store"),
             vault: keyring.vault(),
+            clock,
         })
     }
 
@@ -109,17 +123,46 @@ impl Database {
         Ok(transaction.commit()?)
     }
 
-    /// Begins to write, and what marks the rows.
-    pub(super) fn write(&mut self) -> rusqlite::Result<(Transaction<'_>, &Mac)> {
+    /// Begins to change what is sealed.
+    pub(super) fn change(&mut self) -> rusqlite::Result<Change<'_>> {
         let immediate = TransactionBehavior::Immediate;
-        let transaction = self.connection.transaction_with_behavior(immediate)?;
-        Ok((transaction, &self.mac))
+        Ok(Change {
+            transaction: self.connection.transaction_with_behavior(immediate)?,
+            mac: &self.mac,
+        })
+    }
+
+    /// Unix seconds.
+    pub(super) fn now(&self) -> i64 {
+        self.clock.unix()
     }
 
     /// Gives back the memory that was used; the next use is seldom near.
     pub(super) fn rest(&self) {
         // Where this fails it costs nothing but the memory.
         drop(self.connection.execute_batch("PRAGMA shrink_memory"));
+    }
+}
+
+/// A change of what is sealed, which is counted.
+pub(super) struct Change<'d> {
+    transaction: Transaction<'d>,
+    mac: &'d Mac,
+}
+
+impl Change<'_> {
+    /// Counts it and makes it last.
+    pub(super) fn commit(self) -> Result<(), Failure> {
+        vault::changed(&self.transaction, self.mac)?;
+        Ok(self.transaction.commit()?)
+    }
+}
+
+impl<'d> Deref for Change<'d> {
+    type Target = Transaction<'d>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.transaction
     }
 }
 

@@ -1,6 +1,6 @@
 //! The end of everything sealed, where the keyring is lost or nothing of it is to be kept.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use rusqlite::{Transaction, TransactionBehavior};
 
@@ -11,7 +11,7 @@ use super::{
     heads::Heads,
     vault,
 };
-use crate::vault::Keyring;
+use crate::{clock::SystemClock, vault::Keyring};
 
 /// What was forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Store {
     ///
     /// A database that cannot be used stays as it is.
     pub fn reset(path: &Path, keyring: &Keyring) -> Result<Forgotten, Error> {
-        let mut database = Database::open_any(path, keyring)?;
+        let mut database = Database::open_any(path, keyring, Arc::new(SystemClock))?;
         reset(&mut database).map_err(|source| sqlite(path, source))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, types::Value};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, types::Value};
 use uuid::Uuid;
 
 use super::{
@@ -21,7 +21,7 @@ use crate::{
 const SAID: &[u8] = b"tollgate";
 
 /// The tables of sealed rows. Each has a column `kid`.
-const SEALED: &[&str] = &[];
+const SEALED: &[&str] = &["grants", "sealed"];
 
 impl Store {
     /// How often anything that is sealed was changed: a lower number than one that was seen before is that of an older
@@ -44,8 +44,12 @@ impl Store {
     /// As [`Store::changes`].
     pub async fn count_beyond(&self, seen: u64) -> Result<u64, Unavailable> {
         self.ask("vault_accept", move |database| {
-            let (transaction, mac) = database.write()?;
-            let number = count_beyond(&transaction, mac, seen)?;
+            let immediate = TransactionBehavior::Immediate;
+            let transaction = database.connection.transaction_with_behavior(immediate)?;
+            let number = changes(&transaction, &database.mac)?
+                .max(seen)
+                .saturating_add(1);
+            write_changes(&transaction, &database.mac, number)?;
             transaction.commit()?;
             Ok(number)
         })
@@ -117,7 +121,9 @@ pub(super) fn tables(transaction: &Transaction<'_>, mac: &Mac) -> rusqlite::Resu
             id INTEGER PRIMARY KEY CHECK (id = 1),
             number INTEGER NOT NULL,
             mac BLOB NOT NULL
-        ) STRICT;",
+        ) STRICT;
+        CREATE INDEX grants_of_keys ON grants (kid);
+        CREATE INDEX sealed_of_keys ON sealed (kid);",
     )?;
     write_changes(transaction, mac, 0)
 }
@@ -202,17 +208,6 @@ pub(super) fn changes(connection: &Connection, mac: &Mac) -> Result<u64, Failure
 pub(super) fn changed(transaction: &Transaction<'_>, mac: &Mac) -> Result<(), Failure> {
     let number = changes(transaction, mac)?;
     Ok(write_changes(transaction, mac, number + 1)?)
-}
-
-/// Counts on from beyond `seen`; gives the number.
-pub(super) fn count_beyond(
-    transaction: &Transaction<'_>,
-    mac: &Mac,
-    seen: u64,
-) -> Result<u64, Failure> {
-    let number = changes(transaction, mac)?.max(seen).saturating_add(1);
-    write_changes(transaction, mac, number)?;
-    Ok(number)
 }
 
 /// How many rows are sealed under each key, the check among them.
