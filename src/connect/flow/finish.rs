@@ -10,6 +10,7 @@ use crate::{
     audit::{Kind, OutcomeKind},
     connect::{
         Error, GrantKey, GrantRow, GrantState, Inner, clients, disconnect,
+        discovery::Discovered,
         grant::{self, Payload},
         pending::{self, Found, Pending},
         return_to::{self, Status},
@@ -103,12 +104,16 @@ fn check(found: &Found, callback: &Callback<'_>, answer: &Answer<'_>) -> Result<
     if found.flow.owner != *callback.owner || !found.is_of_browser(callback.cookies) {
         return Err(Error::Browser);
     }
-    let discovered = &found.pending.discovered;
-    let right = match answer.iss {
+    let is_right = is_from(&found.pending.discovered, answer.iss);
+    is_right.then_some(()).ok_or(Error::IssuerMismatch)
+}
+
+/// Byte for byte (RFC 9207, section 2.4). An issuer that says it always names itself must.
+fn is_from(discovered: &Discovered, iss: Option<&str>) -> bool {
+    match iss {
         Some(iss) => iss == discovered.issuer,
         None => !discovered.iss_supported,
-    };
-    right.then_some(()).ok_or(Error::IssuerMismatch)
+    }
 }
 
 /// The server may have moved, or be shut to this user, since the flow began.
