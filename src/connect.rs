@@ -3,6 +3,7 @@
 //! Never: shows a token, asks twice where once is enough, or sends a token to another origin than it was issued for.
 //! Fails as: [`Error`].
 
+mod asked;
 mod authorize;
 mod change;
 mod clients;

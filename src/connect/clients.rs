@@ -43,8 +43,8 @@ pub(super) async fn get(
     deadline: Deadline,
 ) -> Result<Client, Error> {
     let terms = inner.terms.load_full();
-    let knobs = super::knobs(permit)?;
-    if !is_dynamic(knobs, &terms, discovered) {
+    let knobs = discovered.knobs(super::knobs(permit)?);
+    if !is_dynamic(&knobs, &terms, discovered) {
         return register::client(&inner.egress, permit, discovered, &terms, deadline).await;
     }
     let key = key(permit, discovered, &terms);

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     deadline::{Deadline, until},
-    policy::{Auth, Permit},
+    policy::Permit,
 };
 
 /// Connections that are revoked at a time.
@@ -102,11 +102,7 @@ pub(super) async fn revoke_row(inner: &Inner, permit: &Permit, row: &GrantRow) -
     let Ok(payload) = grant::open(&inner.vault, row) else {
         return Revoked::No;
     };
-    let wanted = match &permit.server().auth {
-        Auth::OAuth(knobs) => knobs.revoke,
-        Auth::None | Auth::Bearer | Auth::Header(_) | Auth::Shared(_) => true,
-    };
-    let endpoint = payload.revocation_endpoint.as_deref().filter(|_| wanted);
+    let endpoint = payload.revocation_endpoint.as_deref();
     let refresh = payload.refresh.as_ref().map(|token| token.as_str());
     let access = Some(payload.access.as_str()).filter(|token| !token.is_empty());
     revoke::revoke(

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::{
-    Challenge, Error, Inner, Key, Of, RecordsError,
+    Challenge, Error, Inner, Key, Of, RecordsError, asked,
     change::{self, End},
     discovery,
     discovery::Discovered,
@@ -57,9 +57,15 @@ pub(super) async fn get(
     let key = key(permit);
     let follow = super::knobs(permit)?.on_issuer_change == OnIssuerChange::Follow;
     let mut kept = kept::read::<Pinned>(inner, &key).await?;
-    let challenge = kept.as_ref().and_then(stored_challenge);
+    // What the server says to a stranger now, else what it said last to somebody it knew.
+    let challenge = match asked::challenge(inner, permit, deadline).await {
+        Some(challenge) => Some(challenge),
+        None => kept.as_ref().and_then(stored_challenge),
+    };
+    let before = kept.as_ref().and_then(|kept| kept.value.as_ref()?.discovered.as_ref());
+    let preferred = before.map(|pinned| pinned.issuer.as_str());
     let discovered =
-        discovery::discover(&inner.egress, permit, challenge.as_ref(), deadline).await?;
+        discovery::discover(&inner.egress, permit, challenge.as_ref(), preferred, deadline).await?;
     let mut found = Found {
         discovered,
         changed_from: None,
