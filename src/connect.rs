@@ -5,21 +5,40 @@
 
 mod asked;
 mod authorize;
+mod cache;
+pub mod challenge;
 mod change;
 mod clients;
 mod disconnect;
 mod discovered;
+pub mod discovery;
+mod document;
 mod error;
+mod fetch;
+mod flights;
 mod flow;
+mod grant;
+mod inner;
+mod issuer;
 mod kept;
+mod known;
+mod lease;
+mod life;
 mod metadata;
 mod pending;
+pub mod pkce;
 mod records;
+pub mod register;
+pub mod resource;
 mod return_to;
+pub mod revoke;
+pub mod scopes;
 mod secrets;
+mod spool;
 mod step_up;
 mod tell;
 mod terms;
+pub mod token;
 mod view;
 
 use std::{panic, path::PathBuf, sync::Arc};
@@ -30,6 +49,7 @@ use tokio::{runtime::Handle, task::JoinHandle};
 pub use disconnect::Revoked;
 pub use error::Error;
 pub use flow::{Callback, Finished, Preview, Started};
+use inner::Inner;
 pub use records::*;
 pub use terms::Terms;
 pub use view::{Connection, State};
@@ -48,9 +68,6 @@ use crate::{
 /// whether or not somebody waits for it.
 #[derive(Clone)]
 pub struct Connections(Arc<Inner>);
-
-/// What all clones share.
-struct Inner {}
 
 /// What connections need of the process.
 pub struct Needs {
@@ -181,10 +198,8 @@ impl Connections {
     ) -> Result<Started, Error> {
         let (inner, permit) = (self.0.clone(), permit.clone());
         let (return_to, issuer) = (return_to.map(str::to_owned), confirmed_issuer.to_owned());
-        self.run(
-            async move { flow::start(&inner, &permit, return_to, issuer, deadline).await },
-        )
-        .await
+        self.run(async move { flow::start(&inner, &permit, return_to, issuer, deadline).await })
+            .await
     }
 
     /// Ends a flow: checks, exchanges the code, seals what comes of it. `permit` judges the server of the flow again.
@@ -215,11 +230,7 @@ impl Connections {
     /// # Errors
     ///
     /// The database does not work; then nothing was deleted.
-    pub async fn disconnect(
-        &self,
-        permit: &Permit,
-        deadline: Deadline,
-    ) -> Result<Revoked, Error> {
+    pub async fn disconnect(&self, permit: &Permit, deadline: Deadline) -> Result<Revoked, Error> {
         let (inner, permit) = (self.0.clone(), permit.clone());
         self.run(async move { disconnect::disconnect(&inner, &permit, deadline).await })
             .await

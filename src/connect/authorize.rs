@@ -95,7 +95,10 @@ mod tests {
     #[test]
     fn the_endpoint_keeps_its_own_query() {
         for (endpoint, begin) in [
-            ("https://as.example/a?tenant=x%2Fy", "https://as.example/a?tenant=x%2Fy&"),
+            (
+                "https://as.example/a?tenant=x%2Fy",
+                "https://as.example/a?tenant=x%2Fy&",
+            ),
             ("https://as.example/a?", "https://as.example/a?"),
         ] {
             let url = url(endpoint, &ask(&[], &[])).unwrap();

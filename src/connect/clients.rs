@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Error, GrantRow, Inner, Key, Of, RecordsError, Terms,
-    discovery::Discovered,
     change::{self, End},
+    discovery::Discovered,
     kept::{self, Kept},
     pending::LIFETIME,
     register::{self, Client, Origin, Probe},
@@ -201,11 +201,7 @@ impl Begin<'_> {
 
     /// Registers a client; `None` where somebody else did in the meantime, whose client is used then, and this one is
     /// given up.
-    async fn register(
-        &self,
-        version: Option<u64>,
-        terms: &Terms,
-    ) -> Result<Option<Client>, Error> {
+    async fn register(&self, version: Option<u64>, terms: &Terms) -> Result<Option<Client>, Error> {
         let egress = &self.inner.egress;
         let client =
             register::client(egress, self.permit, self.discovered, terms, self.deadline).await?;

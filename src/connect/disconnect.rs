@@ -123,7 +123,10 @@ async fn end(
     row: GrantRow,
     deadline: Deadline,
 ) -> Result<Option<Revoked>, Error> {
-    let row = inner.records.remove_grant(&row.key, Some(row.grant)).await?;
+    let row = inner
+        .records
+        .remove_grant(&row.key, Some(row.grant))
+        .await?;
     let Some(row) = row else { return Ok(None) };
     inner.forget(&row.key);
     let revoked = if deadline.passed() {

@@ -62,17 +62,27 @@ pub(super) async fn get(
         Some(challenge) => Some(challenge),
         None => kept.as_ref().and_then(stored_challenge),
     };
-    let before = kept.as_ref().and_then(|kept| kept.value.as_ref()?.discovered.as_ref());
+    let before = kept
+        .as_ref()
+        .and_then(|kept| kept.value.as_ref()?.discovered.as_ref());
     let preferred = before.map(|pinned| pinned.issuer.as_str());
-    let discovered =
-        discovery::discover(&inner.egress, permit, challenge.as_ref(), preferred, deadline).await?;
+    let discovered = discovery::discover(
+        &inner.egress,
+        permit,
+        challenge.as_ref(),
+        preferred,
+        deadline,
+    )
+    .await?;
     let mut found = Found {
         discovered,
         changed_from: None,
         challenged: challenge.and_then(|challenge| challenge.bearer().scope),
     };
     for _ in 0..TRIES {
-        found.changed_from = kept.as_ref().and_then(|kept| change(kept, &found.discovered));
+        found.changed_from = kept
+            .as_ref()
+            .and_then(|kept| change(kept, &found.discovered));
         if found.changed_from.is_some() && !follow || !is_news(kept.as_ref(), &found.discovered) {
             return Ok(found);
         }
@@ -140,12 +150,6 @@ pub(super) async fn remember(
     Ok(())
 }
 
-/// Forgets the server.
-pub(super) async fn forget(inner: &Inner, permit: &Permit) -> Result<(), RecordsError> {
-    inner.records.take(&key(permit)).await?;
-    Ok(())
-}
-
 /// The host of a URL, with a port that is not its scheme's own.
 pub(super) fn host(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
@@ -200,7 +204,11 @@ fn hosts(discovered: &Discovered) -> Vec<String> {
         discovered.revocation_endpoint.as_ref(),
         discovered.registration_endpoint.as_ref(),
     ];
-    let mut hosts: Vec<String> = urls.into_iter().flatten().filter_map(|url| host(url)).collect();
+    let mut hosts: Vec<String> = urls
+        .into_iter()
+        .flatten()
+        .filter_map(|url| host(url))
+        .collect();
     hosts.sort();
     hosts.dedup();
     hosts

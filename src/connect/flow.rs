@@ -91,7 +91,11 @@ pub(super) async fn preview(
         Some(&discovered.token_endpoint),
         discovered.revocation_endpoint.as_ref(),
     ];
-    let mut endpoint_hosts: Vec<_> = ends.into_iter().flatten().filter_map(|url| host(url)).collect();
+    let mut endpoint_hosts: Vec<_> = ends
+        .into_iter()
+        .flatten()
+        .filter_map(|url| host(url))
+        .collect();
     endpoint_hosts.retain(|host| *host != issuer_host);
     endpoint_hosts.dedup();
     let server = permit.server();

@@ -103,13 +103,19 @@ mod tests {
     fn what_lies_below_a_place_is_allowed() {
         for (place, wanted) in [
             ("https://app.example.com/", "https://app.example.com/"),
-            ("https://app.example.com/", "https://app.example.com/a/b?x=1#y"),
+            (
+                "https://app.example.com/",
+                "https://app.example.com/a/b?x=1#y",
+            ),
             ("https://app.example.com", "https://app.example.com/a"),
             ("https://app.example.com/", "https://app.example.com:443/a"),
             ("https://app.example.com/in", "https://app.example.com/in"),
             ("https://app.example.com/in", "https://app.example.com/in?x"),
             ("https://app.example.com/in", "https://app.example.com/in/a"),
-            ("https://app.example.com/in/", "https://app.example.com/in/a"),
+            (
+                "https://app.example.com/in/",
+                "https://app.example.com/in/a",
+            ),
             ("http://127.0.0.1:3000/", "http://127.0.0.1:3000/done"),
             ("https://a.example/x?y=1", "https://a.example/x?y=1"),
         ] {

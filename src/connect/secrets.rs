@@ -36,8 +36,9 @@ pub(super) async fn enter(inner: &Inner, permit: &Permit, secret: &[u8]) -> Resu
         Auth::None | Auth::OAuth(_) | Auth::Shared(_) => {
             return Err(Error::Unusable {
                 server: permit.server().name.clone(),
-                what: "nobody enters a secret for it; its file has no auth.mode `bearer` or `header`"
-                    .to_owned(),
+                what:
+                    "nobody enters a secret for it; its file has no auth.mode `bearer` or `header`"
+                        .to_owned(),
             });
         }
     };

@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Challenge, Error, Inner, change::change, discovered, grant, grant::Payload, inner, scopes};
+use super::{
+    Challenge, Error, Inner, change::change, discovered, grant, grant::Payload, inner, scopes,
+};
 use crate::policy::Permit;
 
 /// How often a person is asked for the same scopes.
@@ -57,7 +59,11 @@ pub(super) async fn more_wanted(
 /// What was tried, with this time besides.
 pub(super) fn once_more(tried: &[Tried], wanted: &[String]) -> Vec<Tried> {
     let set = sorted(wanted);
-    let mut next: Vec<_> = tried.iter().filter(|one| one.scopes != set).cloned().collect();
+    let mut next: Vec<_> = tried
+        .iter()
+        .filter(|one| one.scopes != set)
+        .cloned()
+        .collect();
     next.push(Tried {
         times: times(tried, wanted).saturating_add(1),
         scopes: set,

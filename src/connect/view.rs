@@ -143,7 +143,9 @@ fn nothing(owner: &Owner, name: &str, server: Option<&Server>) -> Connection {
         user: owner.user.to_string(),
         server: name.to_owned(),
         title: server.and_then(|server| server.title.as_deref().map(str::to_owned)),
-        mode: server.map_or("none", |server| mode(&server.auth)).to_owned(),
+        mode: server
+            .map_or("none", |server| mode(&server.auth))
+            .to_owned(),
         state: State::NotConnected,
         issuer: None,
         scopes: Vec::new(),
@@ -200,7 +202,10 @@ fn standing(row: &GrantRow, payload: &Payload, server: Option<&Server>, now: i64
     }
     let granted = &payload.granted_scopes;
     let wanted = payload.wanted.iter();
-    let missing: Vec<_> = wanted.filter(|scope| !granted.contains(scope)).cloned().collect();
+    let missing: Vec<_> = wanted
+        .filter(|scope| !granted.contains(scope))
+        .cloned()
+        .collect();
     if missing.is_empty() {
         State::Connected
     } else {
@@ -208,11 +213,7 @@ fn standing(row: &GrantRow, payload: &Payload, server: Option<&Server>, now: i64
     }
 }
 
-async fn of_secret(
-    inner: &Inner,
-    permit: &Permit,
-    none: Connection,
-) -> Result<Connection, Error> {
+async fn of_secret(inner: &Inner, permit: &Permit, none: Connection) -> Result<Connection, Error> {
     let key = Key::Secret(inner::key(permit));
     let row = inner.records.read(&key).await?;
     Ok(match row {

@@ -26,7 +26,14 @@ use crate::{
 /// Characters of a provider's own words that are shown.
 const SHOWN: usize = 256;
 /// What an answer may say once.
-const ONCE: [&str; 6] = ["code", "state", "iss", "error", "error_description", "error_uri"];
+const ONCE: [&str; 6] = [
+    "code",
+    "state",
+    "iss",
+    "error",
+    "error_description",
+    "error_uri",
+];
 
 /// Ends the flow that `callback` answers.
 pub(in crate::connect) async fn finish(
@@ -193,8 +200,15 @@ impl End {
             resource: pending.resource.as_deref(),
         };
         let (client, discovered) = (&pending.client, &pending.discovered);
-        let exchanged =
-            token::exchange(&inner.egress, permit, client, discovered, code, self.deadline).await;
+        let exchanged = token::exchange(
+            &inner.egress,
+            permit,
+            client,
+            discovered,
+            code,
+            self.deadline,
+        )
+        .await;
         match exchanged {
             Ok(tokens) => {
                 self.keep(tokens).await?;
@@ -202,7 +216,13 @@ impl End {
                 Ok(())
             }
             Err(failure) => {
-                let is_dead = matches!(failure, Failure::Terminal { client_dead: true, .. });
+                let is_dead = matches!(
+                    failure,
+                    Failure::Terminal {
+                        client_dead: true,
+                        ..
+                    }
+                );
                 if is_dead {
                     clients::died(inner, permit, &discovered.issuer, client).await;
                 } else {
@@ -254,7 +274,12 @@ impl End {
             }
         };
         inner.forget(&self.key);
-        inner.note(Kind::Connect, "connected", &self.key, (OutcomeKind::Allowed, None));
+        inner.note(
+            Kind::Connect,
+            "connected",
+            &self.key,
+            (OutcomeKind::Allowed, None),
+        );
         if let Some(replaced) = replaced {
             self.revoke(replaced, &row);
         }
@@ -311,7 +336,13 @@ fn denied(error: &str, description: Option<&str>) -> Error {
 
 fn cleaned(text: &str) -> String {
     text.chars()
-        .map(|character| if character == '\n' || character == '\t' { ' ' } else { character })
+        .map(|character| {
+            if character == '\n' || character == '\t' {
+                ' '
+            } else {
+                character
+            }
+        })
         .filter(|character| !invisible(*character))
         .take(SHOWN)
         .collect()

@@ -35,7 +35,12 @@ fn what_is_said_twice_or_not_at_all_is_no_answer() {
 
 #[test]
 fn a_code_is_taken_and_an_error_wins_over_it() {
-    let right = query(&[("code", "c"), ("state", "s"), ("session_state", "x"), ("x", "1")]);
+    let right = query(&[
+        ("code", "c"),
+        ("state", "s"),
+        ("session_state", "x"),
+        ("x", "1"),
+    ]);
     let answer = Answer::read(&right).unwrap();
     assert_eq!((answer.state, answer.iss), ("s", None));
     assert_eq!(answer.code().unwrap().as_str(), "c");
