@@ -150,12 +150,6 @@ pub(super) async fn remember(
     Ok(())
 }
 
-/// Forgets the server.
-pub(super) async fn forget(inner: &Inner, permit: &Permit) -> Result<(), RecordsError> {
-    inner.records.take(&key(permit)).await?;
-    Ok(())
-}
-
 /// The host of a URL, with a port that is not its scheme's own.
 pub(super) fn host(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
