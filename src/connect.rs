@@ -163,10 +163,10 @@ impl Connections {
         &self,
         permit: &Permit,
         used: Option<&Credential>,
-        _challenge: &Challenge,
+        challenge: &Challenge,
         deadline: Deadline,
     ) -> Result<Credential, Error> {
-        credential::another(&self.0, permit, used, deadline).await
+        credential::another(&self.0, permit, used, challenge, deadline).await
     }
 
     /// The server answered 403 with a challenge: what to tell the caller, where it wants more scopes. `None` where it is

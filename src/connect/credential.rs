@@ -46,6 +46,7 @@ pub(super) async fn another(
     inner: &Arc<Inner>,
     permit: &Permit,
     used: Option<&Credential>,
+    challenge: &Challenge,
     deadline: Deadline,
 ) -> Result<Credential, Error> {
     let other =
@@ -69,10 +70,16 @@ pub(super) async fn another(
                 _ => Err(again(permit, "refused")),
             }
         }
-        Auth::OAuth(_) => match used {
-            Some(used) => other_token(inner, permit, used.digest(), deadline).await,
-            None => token(inner, permit, deadline).await,
-        },
+        Auth::OAuth(_) => {
+            // It is for the next flow, and stops nothing now.
+            if let Err(error) = discovered::remember(inner, permit, challenge).await {
+                tracing::warn!(%error, "what a server said of its authorization was not kept");
+            }
+            match used {
+                Some(used) => other_token(inner, permit, used.digest(), deadline).await,
+                None => token(inner, permit, deadline).await,
+            }
+        }
     }
 }
 

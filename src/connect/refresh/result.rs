@@ -55,15 +55,20 @@ impl Flight {
             Ok(false) => spool::settle(inner, Some(&self.permit), &held).await,
             Err(error) => Err(error),
         };
-        match settled {
-            Ok(Settled::Saved) => {}
+        let result = match settled {
+            Ok(Settled::Saved) => "refreshed",
             // Somebody else's result counts, which is on record as theirs.
-            Ok(Settled::Newer | Settled::Revoked | Settled::Orphan) => return Ok(Ended::Settled),
+            Ok(Settled::Newer | Settled::Revoked | Settled::Orphan) => {
+                inner.metrics.connect_refreshed("overtaken");
+                return Ok(Ended::Settled);
+            }
             Err(error) => {
                 tracing::error!(%error, server = %self.key.server, "new tokens cannot be saved; they are kept in the spool");
                 self.spooled(held).await;
+                "spooled"
             }
-        }
+        };
+        inner.metrics.connect_refreshed(result);
         let refreshed = (OutcomeKind::Allowed, None);
         inner.note(Kind::Credential, "refreshed", &self.key, refreshed);
         Ok(Ended::Settled)
@@ -142,6 +147,7 @@ impl Flight {
         let ours = inner.records.save(&save).await?;
         inner.cache.forget(&self.key);
         if ours {
+            inner.metrics.connect_refreshed("refused");
             let ended = (OutcomeKind::Refused, Some(Code::ConnectAgain));
             inner.note(Kind::Credential, "refresh_failed", &self.key, ended);
             inner.note(Kind::Connect, "reconnect_needed", &self.key, ended);
@@ -174,6 +180,7 @@ impl Flight {
         };
         inner.records.save(&save).await?;
         inner.cache.forget(&self.key);
+        inner.metrics.connect_refreshed("put_off");
         let ended = (OutcomeKind::Failed, Some(Code::ConnectTransient));
         inner.note(Kind::Credential, "refresh_failed", &self.key, ended);
         Ok(())
