@@ -18,6 +18,7 @@ use crate::{
     mcp::items::List,
     policy::Permit,
     refusal::{Code, Refusal},
+    upstream::Request,
 };
 
 /// The longest tool name that is looked for, in bytes.
@@ -48,12 +49,16 @@ pub(super) async fn call(
     let consent = approval::consent(permit, &tool)?;
     // What is refused here has no intent.
     let upstream = &gateway.upstream;
+    let credential = upstream.credential(permit, deadline).await?;
     let seat = lanes.at_server(upstream, permit, &subject, &ticket, deadline);
     let (seat, _leave) = seat.await?;
     entry.held.server = Some(seat);
     let effect = entry.effect(consent).await?;
     ticket.check()?;
-    let request = asked.request(permit, &ticket, round.as_ref(), &effect, deadline);
+    let request = Request {
+        credential: credential.as_ref(),
+        ..asked.request(permit, &ticket, round.as_ref(), &effect, deadline)
+    };
     let calling = pin!(upstream.call(&tool, request));
     let answered = ticket.unless_stopped(calling).await;
     entry.forwarded(gateway, permit, ticket, answered)

@@ -101,6 +101,23 @@ pub(in crate::gateway) fn edits(
     Ok(changes.into_edits(message))
 }
 
+/// The state of a round in which Tollgate itself asks, so that the request goes on from where it is; `None` where it has
+/// asked already, or may not ask.
+pub(in crate::gateway) fn own(
+    gateway: &Gateway,
+    asker: &Asker,
+    permit: &Permit,
+    request: &Envelope<'_>,
+) -> Option<String> {
+    asker.method.filter(|method| method.may_ask())?;
+    let token = token(gateway, asker, permit, request).ok()?;
+    let last = carried(request, &token);
+    if last.as_ref().is_some_and(Round::is_ours) {
+        return None;
+    }
+    Some(token.seal(&Round::own(last, gateway.shared.clock.now())))
+}
+
 /// The round that `requestState` holds, if it was sealed for this request.
 fn carried(request: &Envelope<'_>, token: &Token<'_>) -> Option<Round> {
     let state = request.params.as_ref()?.request_state?;

@@ -157,6 +157,7 @@ async fn read_one(
         body: own::list_body(list, asked.asker.era, id, cursor, offer.as_json()),
         id,
         effect: &Effect::Read,
+        credential: None,
         deadline,
     };
     let (message, _) = gateway.upstream.ask_whole(request).await?;

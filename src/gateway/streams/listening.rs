@@ -13,7 +13,7 @@ use super::{
 use crate::{
     deadline::Deadline,
     gateway::{
-        Ask, Entry, Gateway, ReplyBody,
+        Ask, Entry, Gateway, ReplyBody, connection,
         reply::{self, finding, results::Turn},
         request::entry::Ending,
         session::{
@@ -57,7 +57,12 @@ pub(super) async fn listen(
                 Deadline::of_open_stream(),
             )
             .await
-            .inspect_err(|error| lose(gateway, &session, error.code()))?;
+            .inspect_err(|error| lose(gateway, &session, error.code()));
+        let opened = match opened {
+            // Clients take a 405 for a server without a stream, and go on; any other status stops some of them.
+            Err(error) if connection::is_missing(error.code()) => None,
+            opened => opened?,
+        };
         Ok::<_, Refusal>((session, place, stream, opened))
     };
     match opening.await {
