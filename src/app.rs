@@ -3,6 +3,7 @@
 //! Never: judges a request.
 //! Fails as: [`Error`] at start; afterwards each room fails as its own.
 
+mod connect;
 pub mod control;
 mod core;
 mod desk;

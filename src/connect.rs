@@ -9,7 +9,7 @@ mod records;
 use std::{path::PathBuf, sync::Arc};
 
 use arc_swap::ArcSwap;
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::mpsc};
 
 pub use error::Error;
 pub use records::*;
@@ -53,6 +53,8 @@ pub struct Needs {
     pub terms: Arc<ArcSwap<Terms>>,
     /// The folder for what the database would not take.
     pub spool: PathBuf,
+    /// Told of each connection that was made, as far as it has room.
+    pub made: mpsc::Sender<Permit>,
 }
 
 /// Settings of all connections.

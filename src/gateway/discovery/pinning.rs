@@ -60,7 +60,7 @@ pub(in crate::gateway) async fn read_list(
 }
 
 /// The pins of the server.
-pub(super) async fn open(gateway: &Gateway, permit: &Permit) -> Result<Book, Refusal> {
+pub(in crate::gateway) async fn open(gateway: &Gateway, permit: &Permit) -> Result<Book, Refusal> {
     let server = permit.server();
     let book = gateway.shared.catalog.open(server).await;
     book.map_err(|error| refusal(permit, error))
