@@ -4,6 +4,7 @@
 //! Fails as: [`Error`] at start; afterwards each room fails as its own.
 
 mod connect;
+mod connections;
 pub mod control;
 mod core;
 mod desk;
