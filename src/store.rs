@@ -12,15 +12,24 @@
 mod database;
 mod failure;
 mod file;
+mod grants;
 mod heads;
 mod items;
 mod migrations;
 mod pins;
+mod records;
+mod sealed;
 mod worker;
 
 use std::{fmt, io, path::Path, path::PathBuf, sync::Arc};
 
-use crate::{private::Loose, refusal::Code, telemetry::Metrics, vault::Mac};
+use crate::{
+    clock::{Clock, SystemClock},
+    private::Loose,
+    refusal::Code,
+    telemetry::Metrics,
+    vault::Mac,
+};
 use worker::Worker;
 
 /// The database cannot be used. It is left as it is.
@@ -125,7 +134,21 @@ impl Store {
     ///
     /// A database that is there and cannot be used stays as it is.
     pub fn open(path: &Path, mac: Mac, metrics: Arc<Metrics>) -> Result<Self, Error> {
-        let database = database::Database::open(path, mac)?;
+        Self::open_by(path, mac, Arc::new(SystemClock), metrics)
+    }
+
+    /// The same, where leases and flows end by `clock`; all processes on one file have the same time.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`].
+    pub fn open_by(
+        path: &Path,
+        mac: Mac,
+        clock: Arc<dyn Clock>,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, Error> {
+        let database = database::Database::open(path, mac, clock)?;
         let worker = Worker::start(database, metrics).map_err(Error::Thread)?;
         Ok(Self { worker })
     }

@@ -1,6 +1,6 @@
 //! The connection: how SQLite is opened, and what it may not do.
 
-use std::{io, path::Path, time::Duration};
+use std::{io, path::Path, sync::Arc, time::Duration};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig, limits::Limit};
 
@@ -11,7 +11,7 @@ use super::{
     heads::Heads,
     migrations::{self, Found},
 };
-use crate::vault::Mac;
+use crate::{clock::Clock, vault::Mac};
 
 /// How long another process's write is waited for.
 const BUSY: Duration = Duration::from_secs(5);
@@ -27,10 +27,12 @@ pub(super) struct Database {
     pub(super) connection: Connection,
     pub(super) file: Own,
     pub(super) mac: Mac,
+    /// By which leases and flows end.
+    clock: Arc<dyn Clock>,
 }
 
 impl Database {
-    pub(super) fn open(path: &Path, mac: Mac) -> Result<Self, Error> {
+    pub(super) fn open(path: &Path, mac: Mac, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let file = Own::open(path)?;
         let sqlite = |source| match &source {
             rusqlite::Error::SqliteFailure(error, _) if error.code == ErrorCode::NotADatabase => {
@@ -72,7 +74,13 @@ impl Database {
             connection,
             file,
             mac,
+            clock,
         })
+    }
+
+    /// Unix seconds.
+    pub(super) fn now(&self) -> i64 {
+        self.clock.unix()
     }
 
     /// Gives back the memory that was used; the next use is seldom near.
