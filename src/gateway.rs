@@ -26,7 +26,7 @@ use std::{sync::Arc, time::SystemTime};
 
 use bytes::Bytes;
 use http::{Method, Response, request::Parts};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 use uuid::Uuid;
 
 pub use self::reply::ReplyBody;
@@ -81,6 +81,8 @@ pub struct Shared {
     /// Seals what a client carries from one round of a call to the next.
     rounds: Sealer,
     connections: Connections,
+    /// How many connections were made: who waits for one looks again then.
+    made: watch::Sender<u64>,
 }
 
 impl Shared {
@@ -106,6 +108,7 @@ impl Shared {
             budget: Budget::default(),
             rounds,
             connections,
+            made: watch::Sender::default(),
         }
     }
 

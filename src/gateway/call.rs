@@ -13,10 +13,11 @@ use crate::{
     catalog::{Found, PinnedTool},
     deadline::Deadline,
     gateway::{
-        Ask, Asked, Entry, Finding, Gateway, builtin, discovery::pinning, request::asker::malformed,
+        Ask, Asked, Entry, Finding, Gateway, builtin, connection::waiting, discovery::pinning,
+        request::asker::malformed,
     },
     mcp::items::List,
-    policy::Permit,
+    policy::{Auth, Permit},
     refusal::{Code, Refusal},
     upstream::Request,
 };
@@ -34,6 +35,10 @@ pub(super) async fn call(
 ) -> Result<Finding, Refusal> {
     // What a call waits for counts against its own time.
     let deadline = Deadline::after(permit.server().limits.call);
+    if permit.server().auth != Auth::None {
+        // Rare beside, and its state large: boxed, it does not weigh on calls that show nothing.
+        Box::pin(waiting::person(gateway, asked, permit, deadline)).await;
+    }
     let name = named_tool(asked, entry)?;
     let ticket = asked.ticket(gateway)?;
     let lanes = &gateway.shared.lanes;

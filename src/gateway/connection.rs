@@ -2,6 +2,7 @@
 
 pub(super) mod first;
 pub(super) mod standing;
+pub(super) mod waiting;
 
 use std::error::Error as _;
 

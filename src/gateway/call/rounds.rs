@@ -118,6 +118,17 @@ pub(in crate::gateway) fn own(
     Some(token.seal(&Round::own(last, gateway.shared.clock.now())))
 }
 
+/// Whether this request is repeated because Tollgate asked something.
+pub(in crate::gateway) fn is_own(gateway: &Gateway, asked: &Asked<'_>, permit: &Permit) -> bool {
+    let params = asked.message.params.as_ref();
+    if params.is_none_or(|params| params.request_state.is_none()) {
+        return false;
+    }
+    let token = token(gateway, &asked.asker, permit, &asked.message);
+    let round = token.ok().and_then(|token| carried(&asked.message, &token));
+    round.is_some_and(|round| round.is_ours())
+}
+
 /// The round that `requestState` holds, if it was sealed for this request.
 fn carried(request: &Envelope<'_>, token: &Token<'_>) -> Option<Round> {
     let state = request.params.as_ref()?.request_state?;

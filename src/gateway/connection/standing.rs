@@ -70,11 +70,17 @@ struct Greeting<'a> {
 
 #[derive(Serialize)]
 struct Capabilities {
-    tools: Empty,
+    tools: Changing,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompts: Option<Empty>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resources: Option<Empty>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Changing {
+    list_changed: bool,
 }
 
 #[derive(Serialize)]
@@ -108,7 +114,7 @@ impl Capabilities {
     fn of(book: &Book, era: Era) -> Self {
         let has = |list| (!book.standing(list, era).is_empty()).then_some(Empty {});
         Self {
-            tools: Empty {},
+            tools: Changing { list_changed: true },
             prompts: has(List::Prompts),
             resources: has(List::Templates),
         }

@@ -13,7 +13,8 @@ use super::{
 use crate::{
     deadline::Deadline,
     gateway::{
-        Ask, Entry, Gateway, ReplyBody, connection,
+        Ask, Entry, Gateway, ReplyBody,
+        connection::{self, waiting::Waiting},
         reply::{self, finding, results::Turn},
         request::entry::Ending,
         session::{
@@ -59,18 +60,28 @@ pub(super) async fn listen(
             .await
             .inspect_err(|error| lose(gateway, &session, error.code()));
         let opened = match opened {
-            // Clients take a 405 for a server without a stream, and go on; any other status stops some of them.
-            Err(error) if connection::is_missing(error.code()) => None,
-            opened => opened?,
+            Err(error) if connection::is_missing(error.code()) => Opened::Unconnected,
+            opened => opened?.map_or(Opened::None, Opened::Messages),
         };
         Ok::<_, Refusal>((session, place, stream, opened))
     };
     match opening.await {
-        Ok((.., None)) => {
+        Ok((.., Opened::None)) => {
             let refusal = Refusal::new(Code::MethodNotAllowed, "this server offers no stream");
             finding::unread(entry, Era::Legacy, &refusal.into())
         }
-        Ok((session, place, stream, Some(messages))) => {
+        Ok((_, place, stream, Opened::Unconnected)) => {
+            entry.listens();
+            let waiting = Waiting {
+                gateway: gateway.clone(),
+                permit: permit.clone(),
+                place,
+                stream,
+                entry,
+            };
+            reply::events(waiting.events())
+        }
+        Ok((session, place, stream, Opened::Messages(messages))) => {
             let marks = Marks::new(Named::Listening, Some(&session));
             let line = Line::Session {
                 session,
@@ -91,6 +102,15 @@ pub(super) async fn listen(
         }
         Err(refusal) => finding::unread(entry, Era::Legacy, &refusal.into()),
     }
+}
+
+/// What a server does that is asked for its stream.
+enum Opened {
+    /// It offers none.
+    None,
+    /// It was not asked: its caller has no connection.
+    Unconnected,
+    Messages(Messages),
 }
 
 /// A GET asks for an event stream.
