@@ -3,8 +3,19 @@
 //! Never: shows a token, asks twice where once is enough, or sends a token to another origin than it was issued for.
 //! Fails as: [`Error`].
 
+pub mod challenge;
+pub mod discovery;
+mod document;
 mod error;
+mod fetch;
+mod issuer;
+pub mod pkce;
 mod records;
+pub mod register;
+pub mod resource;
+pub mod revoke;
+pub mod scopes;
+pub mod token;
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -9,6 +9,7 @@ mod kek;
 mod keyring;
 mod keys;
 mod mac;
+mod mark;
 mod record;
 mod seal;
 
@@ -20,6 +21,7 @@ pub use kek::{Kek, KekId};
 pub use keyring::{Init, Keyring, KeyringView};
 pub use keys::KeyState;
 pub use mac::Mac;
+pub use mark::{Mark, Marked};
 pub use record::{Binding, Kid, Opened, Purpose, Unopened};
 pub use seal::Sealer;
 
@@ -94,6 +96,14 @@ pub enum Error {
     OtherKeyring {
         /// The keyring.
         path: PathBuf,
+    },
+    /// The file system refuses the mark.
+    #[error("cannot use `{}`, which tells an older database; let this user read and write it", path.display())]
+    Mark {
+        /// The mark.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
     },
     /// The file system refused.
     #[error("cannot use `{}` as keyring; let this user read it, and write to its folder", path.display())]

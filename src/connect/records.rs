@@ -349,6 +349,14 @@ pub struct RecordsError(#[source] pub Box<dyn error::Error + Send + Sync>);
 impl RecordsError {
     /// The code of the refusal.
     pub fn code(&self) -> Code {
+        if self.0.is::<Older>() {
+            return Code::VaultOlder;
+        }
         Code::StoreUnavailable
     }
 }
+
+/// Inside [`RecordsError`]: the database is older than one that was in use here, and nobody has accepted that.
+#[derive(Debug, thiserror::Error)]
+#[error("it is older than one that was in use here")]
+pub struct Older;

@@ -10,7 +10,7 @@ use rusqlite::{
 };
 use uuid::Uuid;
 
-use super::failure::Failure;
+use super::{database::Database, failure::Failure};
 use crate::{
     connect::{Claim, Claimed, Earlier, GrantKey, GrantRow, GrantState, Lease, Of, Save},
     subject::Owner,
@@ -86,11 +86,8 @@ pub(super) fn page(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-pub(super) fn put(
-    connection: &mut Connection,
-    row: &GrantRow,
-) -> Result<Option<GrantRow>, Failure> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+pub(super) fn put(database: &mut Database, row: &GrantRow) -> Result<Option<GrantRow>, Failure> {
+    let transaction = database.change()?;
     let before = one(&transaction, &row.key)?;
     let delete = "DELETE FROM grants WHERE tenant = ?1 AND user = ?2 AND server = ?3";
     transaction.execute(delete, words(&row.key))?;
@@ -163,8 +160,8 @@ pub(super) fn claim(
     })
 }
 
-pub(super) fn save(connection: &mut Connection, save: &Save) -> Result<bool, Failure> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+pub(super) fn save(database: &mut Database, save: &Save) -> Result<bool, Failure> {
+    let transaction = database.change()?;
     let fence = save.fence.cast_signed();
     let saved = write(&transaction, save.record, &save.row, fence, save.unknown)?;
     transaction.commit()?;
@@ -173,11 +170,11 @@ pub(super) fn save(connection: &mut Connection, save: &Save) -> Result<bool, Fai
 
 /// Writes over a row that is as it was read, whoever holds its lease: nothing that was claimed since is saved then.
 pub(super) fn overwrite(
-    connection: &mut Connection,
+    database: &mut Database,
     version: u64,
     row: &GrantRow,
 ) -> Result<bool, Failure> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = database.change()?;
     let fence = next_fence(&transaction)?;
     let mine = "UPDATE grants SET fence = ?1, holder = ?2 WHERE record = ?3 AND version = ?4";
     let record = row.record.as_bytes();
@@ -192,11 +189,11 @@ pub(super) fn overwrite(
 }
 
 pub(super) fn remove(
-    connection: &mut Connection,
+    database: &mut Database,
     key: &GrantKey,
     only: Option<[u8; 16]>,
 ) -> Result<Option<GrantRow>, Failure> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = database.change()?;
     let removed = transaction
         .query_row(
             &format!(

@@ -4,7 +4,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
-use super::{grants, heads, sealed};
+use super::{grants, heads, sealed, vault};
 use crate::vault::Mac;
 
 /// Marks the file as Tollgate's ("tgdb"), where `file` and SQLite look for it.
@@ -18,6 +18,8 @@ const STEPS: &[Step] = &[
     // Connections, and what else is sealed.
     grants::tables,
     sealed::tables,
+    // What counts its changes, and shows of which keyring it is.
+    vault::tables,
 ];
 
 /// What a file is.

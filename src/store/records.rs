@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
-use super::{Store, database::Database, failure::Failure, grants, sealed};
+use super::{Store, Unavailable, database::Database, failure::Failure, grants, sealed};
 use crate::connect::{
-    Claim, Claimed, GrantKey, GrantRow, Key, Of, Records, RecordsError, Row, Save, Stored,
+    Claim, Claimed, GrantKey, GrantRow, Key, Of, Older, Records, RecordsError, Row, Save, Stored,
 };
 
 impl Records for Store {
@@ -23,9 +23,7 @@ impl Records for Store {
     }
 
     fn put_grant<'a>(&'a self, row: GrantRow) -> Stored<'a, Option<GrantRow>> {
-        self.records("put_grant", move |database| {
-            grants::put(&mut database.connection, &row)
-        })
+        self.records("put_grant", move |database| grants::put(database, &row))
     }
 
     fn claim<'a>(&'a self, claim: &'a Claim) -> Stored<'a, Claimed> {
@@ -38,15 +36,13 @@ impl Records for Store {
 
     fn save<'a>(&'a self, save: &'a Save) -> Stored<'a, bool> {
         let save = save.clone();
-        self.records("save", move |database| {
-            grants::save(&mut database.connection, &save)
-        })
+        self.records("save", move |database| grants::save(database, &save))
     }
 
     fn overwrite<'a>(&'a self, version: u64, row: &'a GrantRow) -> Stored<'a, bool> {
         let row = row.clone();
         self.records("overwrite", move |database| {
-            grants::overwrite(&mut database.connection, version, &row)
+            grants::overwrite(database, version, &row)
         })
     }
 
@@ -57,7 +53,7 @@ impl Records for Store {
     ) -> Stored<'a, Option<GrantRow>> {
         let key = key.clone();
         self.records("remove_grant", move |database| {
-            grants::remove(&mut database.connection, &key, only)
+            grants::remove(database, &key, only)
         })
     }
 
@@ -77,7 +73,7 @@ impl Records for Store {
         let (key, row) = (key.clone(), row.clone());
         self.records("replace_sealed", move |database| {
             let now = database.now();
-            sealed::replace(&mut database.connection, &key, expected, &row, now)
+            sealed::replace(database, &key, expected, &row, now)
         })
     }
 
@@ -85,7 +81,7 @@ impl Records for Store {
         let key = key.clone();
         self.records("take_sealed", move |database| {
             let now = database.now();
-            sealed::take(&mut database.connection, &key, now)
+            sealed::take(database, &key, now)
         })
     }
 
@@ -110,13 +106,18 @@ impl Store {
         operation: &'static str,
         job: impl FnOnce(&mut Database) -> Result<T, Failure> + Send + 'static,
     ) -> Stored<'_, T> {
-        Box::pin(self.worker.ask(operation, job, failed, RecordsError::code))
+        Box::pin(async move {
+            self.current().map_err(failed)?;
+            let asked = self.worker.ask(operation, job, failed, RecordsError::code);
+            asked.await
+        })
     }
 }
 
 fn failed(failure: Failure) -> RecordsError {
     match failure {
         Failure::Forged => RecordsError("its tables are not those that tollgate made".into()),
+        Failure::Unavailable(Unavailable::Older) => RecordsError(Box::new(Older)),
         Failure::Unavailable(why) => RecordsError(Box::new(why)),
     }
 }

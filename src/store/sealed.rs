@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, params};
 use uuid::Uuid;
 
 use super::{
+    database::Database,
     failure::Failure,
     grants::{PAGE, bytes, parts, those},
 };
@@ -74,13 +75,13 @@ pub(super) fn page(
 }
 
 pub(super) fn replace(
-    connection: &mut Connection,
+    database: &mut Database,
     key: &Key,
     expected: Option<u64>,
     row: &Row,
     now: i64,
 ) -> Result<bool, Failure> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = database.change()?;
     let over = "DELETE FROM sealed WHERE expires_at <= ?1";
     transaction.execute(over, [now])?;
     if let Some(flow) = &row.flow {
@@ -93,13 +94,9 @@ pub(super) fn replace(
     Ok(true)
 }
 
-pub(super) fn take(
-    connection: &mut Connection,
-    key: &Key,
-    now: i64,
-) -> Result<Option<Row>, Failure> {
+pub(super) fn take(database: &mut Database, key: &Key, now: i64) -> Result<Option<Row>, Failure> {
     let (kind, [one, two, three]) = place(key);
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = database.change()?;
     let taken = transaction
         .query_row(
             &format!(

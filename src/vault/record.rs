@@ -31,11 +31,19 @@ const TAG: usize = 16;
 const HEAD: usize = START.len() + KID + SALT + COMMIT;
 
 /// What every record is longer than its plain text, in bytes.
-pub const OVERHEAD: usize = HEAD + NONCE + TAG;
+pub(super) const OVERHEAD: usize = HEAD + NONCE + TAG;
 
 /// The name of a data key: the first 8 bytes of a digest of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Kid(pub [u8; KID]);
+
+impl Kid {
+    /// The key that a record was sealed under, as it says; `None` for what is no record.
+    pub fn of(sealed: &[u8]) -> Option<Self> {
+        let (kid, _) = sealed.strip_prefix(&START)?.split_first_chunk()?;
+        Some(Self(*kid))
+    }
+}
 
 impl fmt::Display for Kid {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -155,12 +163,6 @@ pub enum Unopened {
     Tampered,
 }
 
-/// The key that a record was sealed under, as it says; `None` for what is no record.
-pub(crate) fn kid(sealed: &[u8]) -> Option<Kid> {
-    let (kid, _) = sealed.strip_prefix(&START)?.split_first_chunk()?;
-    Some(Kid(*kid))
-}
-
 /// Seals `plain` under the primary key.
 pub(super) fn seal(keys: &Keys, binding: &Binding<'_>, plain: &[u8]) -> Vec<u8> {
     seal_with(keys, binding, plain, &id::random(), &id::random())
@@ -193,7 +195,7 @@ pub(super) fn seal_with(
 
 /// Opens what was sealed for `binding`.
 pub(super) fn open(keys: &Keys, binding: &Binding<'_>, sealed: &[u8]) -> Result<Opened, Unopened> {
-    let kid = kid(sealed).ok_or(Unopened::Form)?;
+    let kid = Kid::of(sealed).ok_or(Unopened::Form)?;
     let (head, rest) = sealed.split_at_checked(HEAD).ok_or(Unopened::Form)?;
     let (nonce, rest) = rest.split_first_chunk::<NONCE>().ok_or(Unopened::Form)?;
     let (text, tag) = rest.split_last_chunk::<TAG>().ok_or(Unopened::Form)?;

@@ -72,7 +72,7 @@ fn the_form_stays() {
     assert_eq!(opened(&vault, &full(), &grant), Ok(b"a secret".to_vec()));
     assert_eq!(opened(&vault, &sparse(), &client), Ok(Vec::new()));
     assert_eq!(vault.primary().to_string(), "f5526df39562884a");
-    assert_eq!(record::kid(&grant), Some(vault.primary()));
+    assert_eq!(Kid::of(&grant), Some(vault.primary()));
     assert_eq!(record::OVERHEAD, 73);
 }
 
@@ -180,7 +180,7 @@ fn every_bit_and_every_byte_counts() {
             changed[at] ^= 1 << bit;
             let expected = match at {
                 0..5 => Unopened::Form,
-                5..13 => Unopened::UnknownKey(record::kid(&changed).unwrap()),
+                5..13 => Unopened::UnknownKey(Kid::of(&changed).unwrap()),
                 _ => Unopened::Tampered,
             };
             assert_eq!(opened(&vault, &full(), &changed), Err(expected), "{at}");
@@ -196,7 +196,7 @@ fn every_bit_and_every_byte_counts() {
 fn parts_of_two_records_are_no_record() {
     let vault = counted().vault();
     let (one, two) = (vault.seal(&full(), b"first"), vault.seal(&full(), b"other"));
-    for cut in [13, 29, NONCE_AT, 57, one.len() - 16] {
+    for cut in [29, NONCE_AT, 57, one.len() - 16] {
         let mixed = [&one[..cut], &two[cut..]].concat();
         let found = opened(&vault, &full(), &mixed);
         assert_eq!(found, Err(Unopened::Tampered), "{cut}");
