@@ -46,7 +46,7 @@ mod view;
 use std::{panic, path::PathBuf, sync::Arc};
 
 use arc_swap::ArcSwap;
-use tokio::{runtime::Handle, task::JoinHandle};
+use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle};
 
 pub use disconnect::Revoked;
 pub use error::Error;
@@ -91,6 +91,8 @@ pub struct Needs {
     pub terms: Arc<ArcSwap<Terms>>,
     /// The folder for what the database would not take.
     pub spool: PathBuf,
+    /// Told of each connection that was made, as far as it has room.
+    pub made: mpsc::Sender<Permit>,
 }
 
 /// A challenge as it came: the values of all `WWW-Authenticate` lines.
