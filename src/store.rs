@@ -10,6 +10,7 @@
 //! day in the place of this one, or none at all, which is what a first start finds.
 
 mod database;
+mod failure;
 mod file;
 mod heads;
 mod items;
@@ -17,16 +18,10 @@ mod migrations;
 mod pins;
 mod worker;
 
-use std::{fmt, future::Future, io, path::Path, path::PathBuf, pin::Pin, sync::Arc};
+use std::{fmt, io, path::Path, path::PathBuf, sync::Arc};
 
-use crate::{
-    catalog::{Ledger, LedgerError, Pinned, ServerKey},
-    private::Loose,
-    refusal::Code,
-    telemetry::Metrics,
-    vault::Mac,
-};
-use worker::{Job, Worker};
+use crate::{private::Loose, refusal::Code, telemetry::Metrics, vault::Mac};
+use worker::Worker;
 
 /// The database cannot be used. It is left as it is.
 #[derive(Debug, thiserror::Error)]
@@ -138,35 +133,6 @@ impl Store {
     /// Waits for what was asked and closes the file, so that all of it is in that one. What is asked later is refused.
     pub async fn close(&self) {
         self.worker.close().await;
-    }
-}
-
-impl Ledger for Store {
-    fn read<'a>(
-        &'a self,
-        server: &'a ServerKey,
-    ) -> Pin<Box<dyn Future<Output = Result<Option<Pinned>, LedgerError>> + Send + 'a>> {
-        Box::pin(self.worker.ask("read", server, |answer| Job::Read {
-            server: server.clone(),
-            answer,
-        }))
-    }
-
-    fn replace<'a>(
-        &'a self,
-        server: &'a ServerKey,
-        expected: Option<u64>,
-        pinned: &'a Pinned,
-    ) -> Pin<Box<dyn Future<Output = Result<bool, LedgerError>> + Send + 'a>> {
-        Box::pin(
-            self.worker
-                .ask("replace", server, move |answer| Job::Replace {
-                    server: server.clone(),
-                    expected,
-                    pinned: pinned.clone(),
-                    answer,
-                }),
-        )
     }
 }
 

@@ -1,15 +1,15 @@
 //! The connection: how SQLite is opened, and what it may not do.
 
-use std::{path::Path, time::Duration};
+use std::{io, path::Path, time::Duration};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig, limits::Limit};
 
 use super::{
-    Error,
+    Error, Unavailable,
+    failure::Failure,
     file::Own,
     heads::Heads,
     migrations::{self, Found},
-    pins::Failure,
 };
 use crate::vault::Mac;
 
@@ -59,7 +59,13 @@ impl Database {
         match Heads::read(&transaction, &mac) {
             Ok(_) => {}
             Err(Failure::Forged) => return Err(Error::Forged { path: path.into() }),
-            Err(Failure::Sqlite(source)) => return Err(sqlite(source)),
+            Err(Failure::Unavailable(Unavailable::Sqlite(source))) => return Err(sqlite(source)),
+            Err(Failure::Unavailable(why)) => {
+                return Err(Error::Unusable {
+                    path: path.into(),
+                    source: io::Error::other(why),
+                });
+            }
         }
         drop(transaction);
         Ok(Self {
