@@ -9,6 +9,7 @@ mod demo;
 mod drain;
 mod exit;
 pub mod explain;
+mod login;
 mod pin;
 mod reload;
 mod replace;
@@ -59,6 +60,8 @@ enum Command {
     Pin(pin::Args),
     /// Make, list and revoke agent keys.
     AgentKey(agent_key::Args),
+    /// Print a link that signs a browser in to the pages, once.
+    Login(login::Args),
     /// Tell how the running process is.
     Status(status::Args),
     /// List the open tunnels of the forward proxy.
@@ -91,6 +94,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::AgentKey(args) => agent_key::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Pin(args) => pin::run(args),
+        Command::Login(args) => login::run(args),
         Command::Status(args) => status::run(args),
         Command::Tunnels(args) => tunnels::run(args),
         Command::Reload(args) => reload::run(args),

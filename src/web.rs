@@ -126,7 +126,10 @@ impl Web {
         user: Option<&str>,
     ) -> Result<Link, LoginError> {
         let inner = &*self.0;
-        let invitation = inner.browsers.invite(tenant, user, &(inner.policy)()).await?;
+        let invitation = inner
+            .browsers
+            .invite(tenant, user, &(inner.policy)())
+            .await?;
         let public_url = &inner.terms.load().public_url;
         Ok(Link {
             url: format!("{public_url}{}?token={}", route::LOGIN, invitation.token),
@@ -149,7 +152,7 @@ impl Inner {
         if !route.serves(&head.method) {
             return Err(route::wrong_method(&head.method));
         }
-        let mut visit = Visit {
+        let visit = Visit {
             inner: self,
             site,
             head,

@@ -4,6 +4,7 @@
 pub mod pins;
 
 use std::{
+    fmt,
     io::{self, BufRead, BufReader, Read, Write},
     os::unix::net::UnixStream as Client,
     path::{Path, PathBuf},
@@ -49,6 +50,13 @@ pub enum Request {
     Tunnels,
     /// Finish what runs, then stop.
     Drain,
+    /// A link that signs a browser in.
+    Login {
+        /// The tenant; absent is the only one.
+        tenant: Option<String>,
+        /// The user; absent is the local one.
+        user: Option<String>,
+    },
     /// What is pinned of a server, and what callers were shown that differs.
     Pins {
         /// The server.
@@ -85,12 +93,35 @@ pub enum Answer {
     Tunnels(Vec<OpenTunnel>),
     /// The process drains.
     Draining,
+    /// To `login`.
+    Login(Login),
     /// To `pins` and `pin_read`.
     Pins(Pins),
     /// To `pin_accept`.
     Accepted(Accepted),
     /// It did not work, one line each.
     Failed(Vec<String>),
+}
+
+/// A link that signs a browser in, once.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Login {
+    /// The link.
+    pub url: String,
+    /// Whose tenant.
+    pub tenant: String,
+    /// Whom it signs in.
+    pub user: String,
+    /// How long it can be used, in seconds.
+    pub lasts: u64,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Login")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What the control socket can do.

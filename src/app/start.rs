@@ -135,6 +135,7 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
         workers: workers.get(),
         listeners: doors.status(),
         pending: Mutex::new(Pending::default()),
+        web: OnceLock::new(),
         reloader: Arc::new(reloader),
         journal,
         store,

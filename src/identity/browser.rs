@@ -368,6 +368,3 @@ fn session_parts<'a>(row: &'a SessionRow, times: &'a [u8; 24]) -> [&'a [u8]; 5] 
         times,
     ]
 }
-
-#[cfg(test)]
-mod tests;

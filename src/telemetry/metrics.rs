@@ -135,8 +135,7 @@ impl Metrics {
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         register.add("build", "This build", build);
         Self {
-            requests: CLASSES
-                .map(|class| requests.get_or_create_owned(&[("status_class", class)])),
+            requests: CLASSES.map(|class| requests.get_or_create_owned(&[("status_class", class)])),
             refusals: register.empty(
                 "listen_refusals",
                 "Requests and connections refused at the door, by code",

@@ -32,12 +32,14 @@ pub(super) fn text(
 /// On to another page, by GET. What stands in this request's URL is told to nobody.
 pub(super) fn see(location: &str) -> Result<Response<Full<Bytes>>, Refusal> {
     let mut answer = empty(StatusCode::SEE_OTHER);
-    let location = HeaderValue::try_from(location).map_err(|_| {
-        Refusal::new(Code::ConnectUnusable, "the next address cannot be sent")
-    })?;
+    let location = HeaderValue::try_from(location)
+        .map_err(|_| Refusal::new(Code::ConnectUnusable, "the next address cannot be sent"))?;
     let headers = answer.headers_mut();
     headers.insert(header::LOCATION, location);
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    );
     Ok(answer)
 }
 

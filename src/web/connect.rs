@@ -85,7 +85,10 @@ impl Visit<'_> {
             Auth::Header(name) => Offer::Secret(name.to_string()),
             Auth::OAuth(_) => {
                 let connections = &self.inner.connections;
-                match connections.preview(&permit, Deadline::after(PATIENCE)).await {
+                match connections
+                    .preview(&permit, Deadline::after(PATIENCE))
+                    .await
+                {
                     Ok(preview) => Offer::Connect(Box::new(preview)),
                     Err(error) => return self.cannot(&browser, &entry, &error),
                 }
@@ -110,7 +113,9 @@ impl Visit<'_> {
         entry: &Entry,
         error: &Error,
     ) -> Result<Response<Full<Bytes>>, Refusal> {
-        self.inner.recorder.failed(browser, &entry.name, error.code());
+        self.inner
+            .recorder
+            .failed(browser, &entry.name, error.code());
         let markup = pages::cannot(&self.who(browser), entry, &failed(error));
         Ok(answer::page(answer::status(error.code()), markup))
     }
@@ -127,8 +132,18 @@ impl Visit<'_> {
             Auth::OAuth(_) => self.start(&browser, &permit, form).await,
             Auth::Bearer | Auth::Header(_) => {
                 let secret = form.get(SECRET).unwrap_or_default().trim();
-                match self.inner.connections.enter(&permit, secret.as_bytes()).await {
-                    Ok(()) => self.tell(Some(&browser), Flash::Kept { server: server.to_owned() }),
+                match self
+                    .inner
+                    .connections
+                    .enter(&permit, secret.as_bytes())
+                    .await
+                {
+                    Ok(()) => self.tell(
+                        Some(&browser),
+                        Flash::Kept {
+                            server: server.to_owned(),
+                        },
+                    ),
                     Err(error) => self.tell(Some(&browser), about(&error, server)),
                 }
             }
@@ -171,7 +186,10 @@ impl Visit<'_> {
         if let Ok(refresh) = HeaderValue::try_from(format!("0; url={url}")) {
             headers.insert(header::REFRESH, refresh);
         }
-        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        headers.insert(
+            header::REFERRER_POLICY,
+            HeaderValue::from_static("no-referrer"),
+        );
         Ok(answer)
     }
 
@@ -198,12 +216,14 @@ impl Visit<'_> {
         };
         let permit = |server: &str| self.permit(&browser, server).ok();
         let deadline = Deadline::after(PATIENCE);
-        let ended = self.inner.connections.finish(callback, permit, deadline).await;
+        let ended = self
+            .inner
+            .connections
+            .finish(callback, permit, deadline)
+            .await;
         let used = match &ended {
             Ok(_) => true,
-            Err(error) => {
-                !matches!(error, Error::State | Error::Browser | Error::IssuerMismatch)
-            }
+            Err(error) => !matches!(error, Error::State | Error::Browser | Error::IssuerMismatch),
         };
         let mut answer = match ended {
             Ok(finished) => match finished.return_to {

@@ -143,9 +143,10 @@ mod tests {
 
     #[test]
     fn on_https_only_names_with_the_prefix_are_ours() {
-        let headers = cookies(
-            &["tollgate-session=plain; __Host-tollgate-session=own", "tollgate-connect-00aa11bb=x; tollgate-connect-00aa11b=y"],
-        );
+        let headers = cookies(&[
+            "tollgate-session=plain; __Host-tollgate-session=own",
+            "tollgate-connect-00aa11bb=x; tollgate-connect-00aa11b=y",
+        ]);
         let secure = Cookies::of(&headers, true);
         assert_eq!(secure.get(Name::Session), Some("own"));
         assert_eq!(secure.bindings(), []);

@@ -119,13 +119,15 @@ mod tests {
     #[test]
     fn another_host_is_sent_to_the_public_one() {
         let site = Site::new("https://tollgate.example.com");
-        for own in [
-            "tollgate.example.com",
-            "TOLLGATE.example.com:443",
-        ] {
+        for own in ["tollgate.example.com", "TOLLGATE.example.com:443"] {
             assert_eq!(there(&site, "/", own), None, "{own}");
         }
-        for other in ["localhost", "tollgate.example.com:8703", "tollgate.example.com:80", ""] {
+        for other in [
+            "localhost",
+            "tollgate.example.com:8703",
+            "tollgate.example.com:80",
+            "",
+        ] {
             assert_eq!(
                 there(&site, "/oauth/callback?code=1", other).as_deref(),
                 Some("https://tollgate.example.com/oauth/callback?code=1"),
@@ -147,7 +149,11 @@ mod tests {
     #[test]
     fn what_changes_something_is_not_sent_elsewhere() {
         let site = Site::new("http://127.0.0.1:8703");
-        let refused = |headers: &[_]| site.judge(&head("POST", "/login", headers)).unwrap_err().code;
+        let refused = |headers: &[_]| {
+            site.judge(&head("POST", "/login", headers))
+                .unwrap_err()
+                .code
+        };
         assert_eq!(refused(&[("host", "localhost:8703")]), Code::BadHost);
         assert_eq!(refused(&[]), Code::BadHead);
         let twice = [("host", "127.0.0.1:8703"); 2];
@@ -161,7 +167,10 @@ mod tests {
         for own in [
             &[][..],
             &[("origin", "http://127.0.0.1:8703")],
-            &[("origin", "http://127.0.0.1:8703"), ("sec-fetch-site", "same-origin")],
+            &[
+                ("origin", "http://127.0.0.1:8703"),
+                ("sec-fetch-site", "same-origin"),
+            ],
             &[("sec-fetch-site", "none")],
         ] {
             assert_eq!(judge(own), Ok(()), "{own:?}");
@@ -173,7 +182,10 @@ mod tests {
             &[("origin", "")],
             &[("sec-fetch-site", "cross-site")],
             &[("sec-fetch-site", "same-site")],
-            &[("origin", "http://127.0.0.1:8703"), ("sec-fetch-site", "cross-site")],
+            &[
+                ("origin", "http://127.0.0.1:8703"),
+                ("sec-fetch-site", "cross-site"),
+            ],
             &[("origin", "http://127.0.0.1:8703"); 2],
         ] {
             let refusal = judge(other).unwrap_err();

@@ -51,14 +51,12 @@ impl LoginError {
 
 impl From<LoginError> for Refusal {
     fn from(error: LoginError) -> Self {
-        let detail = match &error {
-            LoginError::Rows(error) => Some(error.0.to_string()),
-            _ => None,
-        };
         let refusal = Self::new(error.code(), error.to_string());
-        match detail {
-            Some(detail) => refusal.with_detail(detail),
-            None => refusal,
+        match &error {
+            LoginError::Rows(SessionsError::Unavailable(why)) => {
+                refusal.with_detail(why.to_string())
+            }
+            _ => refusal,
         }
     }
 }

@@ -66,14 +66,23 @@ pub struct SessionRow {
     pub mac: [u8; 32],
 }
 
-/// The database does not work.
+/// Why links and sign-ins cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-#[error("the database does not work")]
-pub struct SessionsError(#[source] pub Box<dyn error::Error + Send + Sync>);
+pub enum SessionsError {
+    /// The database does not work.
+    #[error("the database does not work")]
+    Unavailable(#[source] Box<dyn error::Error + Send + Sync>),
+    /// They are not as this gateway wrote them.
+    #[error("sign-ins were changed by something else than Tollgate")]
+    Forged,
+}
 
 impl SessionsError {
     /// The code of the refusal.
     pub fn code(&self) -> Code {
-        Code::StoreUnavailable
+        match self {
+            Self::Unavailable(_) => Code::StoreUnavailable,
+            Self::Forged => Code::RecordForged,
+        }
     }
 }

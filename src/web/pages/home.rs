@@ -149,9 +149,8 @@ pub(super) fn badge(entry: &Entry) -> Markup {
 
 /// What is known of a connection.
 pub(super) fn facts(connection: &Connection) -> Markup {
-    let none = connection.issuer.is_none()
-        && connection.scopes.is_empty()
-        && connection.since.is_none();
+    let none =
+        connection.issuer.is_none() && connection.scopes.is_empty() && connection.since.is_none();
     html! {
         @if !none {
             dl.facts {
@@ -185,5 +184,9 @@ pub(super) fn scopes(scopes: &[String]) -> Markup {
 
 /// What ending the connection is called.
 pub(super) fn ending(entry: &Entry) -> &'static str {
-    if entry.entered { "Remove" } else { "Disconnect" }
+    if entry.entered {
+        "Remove"
+    } else {
+        "Disconnect"
+    }
 }

@@ -21,19 +21,29 @@ pub(in crate::web) fn result(
     match flash {
         Flash::Connected { server } => {
             let title = format!("You are connected to {}", name(server));
-            done(who, &title, "Agents acting for you can use it now. You can close this page.")
+            done(
+                who,
+                &title,
+                "Agents acting for you can use it now. You can close this page.",
+            )
         }
         Flash::Kept { server } => {
             let title = format!("The secret for {} is kept", name(server));
-            done(who, &title, "Agents acting for you can use the server now. You can close this page.")
+            done(
+                who,
+                &title,
+                "Agents acting for you can use the server now. You can close this page.",
+            )
         }
         Flash::Disconnected { server, revoked } => {
             let title = format!("{} is disconnected", name(server));
             done(who, &title, withdrawn(revoked))
         }
-        Flash::SignedOut => {
-            done(who, "You are signed out", "Agents go on with what you are connected to.")
-        }
+        Flash::SignedOut => done(
+            who,
+            "You are signed out",
+            "Agents go on with what you are connected to.",
+        ),
         Flash::Failed(failed) => went_wrong(who, failed),
     }
 }

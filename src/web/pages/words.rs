@@ -23,9 +23,7 @@ pub(super) fn meaning(connection: &Connection, entered: bool) -> String {
         State::NotConnected if entered => {
             "Agents acting for you cannot use it until you enter a secret.".to_owned()
         }
-        State::NotConnected => {
-            "Agents acting for you cannot use it until you connect.".to_owned()
-        }
+        State::NotConnected => "Agents acting for you cannot use it until you connect.".to_owned(),
         State::Connecting(until) => format!(
             "You have begun to sign in at the provider. That can be finished until {}.",
             moment(*until)
@@ -117,7 +115,11 @@ mod tests {
             ),
         ] {
             let connection = connection(state);
-            let text = format!("{}: {}", label(&connection, false), meaning(&connection, false));
+            let text = format!(
+                "{}: {}",
+                label(&connection, false),
+                meaning(&connection, false)
+            );
             assert_eq!(text, words);
         }
     }
