@@ -20,7 +20,7 @@ from agent import Agent, link  # noqa: E402
 from browser import Unexpected  # noqa: E402
 from harness.tollgate import write  # noqa: E402
 from parts import Gateway, server_file  # noqa: E402
-from person import CONNECT, signed_in  # noqa: E402
+from person import is_connected, signed_in  # noqa: E402
 
 SERVER, USER, TOOL = "suite", "ann", "test-tool"
 # The document that the suite knows; nobody serves it.
@@ -98,12 +98,12 @@ def visit(person, url):
     try:
         page = person.get(url)
         print(f"page: {page}")
-        page = person.press(page, CONNECT)
+        page = person.agree(page)
     except Unexpected as fault:
         print(fault)
         return False
     print(f"page: {page}")
-    return page.status == 200
+    return is_connected(page)
 
 
 if __name__ == "__main__":

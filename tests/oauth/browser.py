@@ -53,16 +53,19 @@ class Page(typing.NamedTuple):
         reader.feed(self.text)
         return reader.forms
 
-    def form(self, label):
-        """The form with a button on which `label` stands, whatever its case."""
+    def form(self, action):
+        """The form that is sent to an address beginning with `action`."""
         for form in self.forms():
-            if any(label.lower() in button.label.lower() for button in form.buttons()):
+            if form.action.startswith(action) and form.buttons():
                 return form
-        raise Unexpected(f"no button `{label}` at {self}")
+        raise Unexpected(f"no form for `{action}` at {self}")
 
-    def has(self, label):
-        """Whether there is such a button."""
-        return any(label.lower() in button.label.lower() for form in self.forms() for button in form.buttons())
+    def leads_to(self):
+        """Where a browser goes from here by itself."""
+        if self.status in (301, 302, 303, 307, 308):
+            return self.headers.get("Location")
+        seconds, _, url = self.headers.get("Refresh", "").partition("; url=")
+        return url if seconds == "0" and url else None
 
     def words(self):
         """What a person reads."""
@@ -114,16 +117,12 @@ class Browser:
         silent = page.headers.get("Referrer-Policy", "") == "no-referrer"
         return self.request("POST", target, body, "null" if silent else origin(page.url))
 
-    def press(self, page, label, **typed):
-        """Presses the button with this label."""
-        return self.submit(page, page.form(label), **typed)
-
     def request(self, method, url, body=None, sent_from=None):
         """Sends a request and follows redirects; gives the page at their end."""
         for _ in range(REDIRECTS):
             page = self.exchange(method, url, body, sent_from)
-            location = page.headers.get("Location")
-            if page.status not in (301, 302, 303, 307, 308) or location is None:
+            location = page.leads_to()
+            if location is None:
                 self.pages.append(page)
                 return page
             url = urllib.parse.urljoin(url, location)

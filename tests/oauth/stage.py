@@ -21,7 +21,7 @@ class Stage(contextlib.ExitStack):
         self.folder.mkdir(parents=True)
         self.gateways, self.people, self.agents, self.providers = [], [], [], []
         # Secrets that only the scenario knows, files that hold secrets by right, and what was said elsewhere.
-        self.entered, self.kept, self.said, self.links = [], [], [], []
+        self.entered, self.kept, self.said, self.links, self.cookies = [], [], [], [], []
 
     def provider(self, resource_port, **settings):
         """Starts an authorization server for a server on that port."""
@@ -82,6 +82,8 @@ class Stage(contextlib.ExitStack):
             secrets.of_browser(person)
         for url in self.links:
             secrets.of_link(url)
+        for value in self.cookies:
+            secrets.add("cookie", value)
         for gateway in self.gateways:
             if gateway.keyring.exists():
                 secrets.of_keyring(gateway.keyring)

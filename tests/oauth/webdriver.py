@@ -12,6 +12,8 @@ from harness.process import accepts, free_port, running, wait_until
 from parts import environment
 
 PROGRAM, DRIVER = "chromium", "chromedriver"
+# How wide a small phone is.
+PHONE = 360
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 # Nothing but loopback is ever asked for, and a window is as large as a small laptop's.
 ARGUMENTS = [
@@ -79,10 +81,13 @@ class Window:
         return self.command("POST", "/element", {"using": "xpath", "value": xpath})[ELEMENT]
 
     def click(self, label):
-        """Clicks the button or the link with this label, and waits until another page is there."""
-        text = f"contains(normalize-space(.), '{label}')"
-        element = self.find(f"(//button[{text}] | //a[{text}] | //input[@type='submit' and contains(@value, '{label}')])[1]")
-        self.command("POST", f"/element/{element}/click")
+        """Clicks the first button or link on whose beginning this label stands, below the bar with the way around."""
+        xpath = f"//main//*[self::button or self::a][starts-with(normalize-space(.), '{label}')]"
+        self.command("POST", f"/element/{self.find(xpath)}/click")
+
+    def cookies(self):
+        """The values of the cookies that the page gets."""
+        return [cookie["value"] for cookie in self.command("GET", "/cookie")]
 
     def type(self, xpath, text):
         self.command("POST", f"/element/{self.find(xpath)}/value", {"text": text})
@@ -116,7 +121,7 @@ class Window:
         """Is as wide as a phone, or is not."""
         if is_on:
             self.devtools(
-                "Emulation.setDeviceMetricsOverride", width=360, height=780, deviceScaleFactor=2, mobile=True
+                "Emulation.setDeviceMetricsOverride", width=PHONE, height=780, deviceScaleFactor=2, mobile=True
             )
         else:
             self.devtools("Emulation.clearDeviceMetricsOverride")
