@@ -3,8 +3,8 @@
 from parts import Server, server_file
 from harness.process import free_port
 from person import login_link
-from scenarios import good
 from stage import SERVER, until
+from steps import good
 from webdriver import PHONE, chromium
 
 TAB, ENTER = "\ue004", "\ue007"

@@ -16,7 +16,10 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import chromium  # noqa: E402
-import scenarios  # noqa: E402
+import connecting  # noqa: E402, F401
+import keeping  # noqa: E402, F401
+import sealing  # noqa: E402, F401
+import steps  # noqa: E402
 import webdriver  # noqa: E402
 from harness.process import ROOT, NotReady, tail  # noqa: E402
 from parts import install  # noqa: E402
@@ -51,7 +54,7 @@ def main():
 
 def rows():
     """The scenarios, and the pages in Chromium."""
-    return [*scenarios.ALL, ("chromium", lambda stage: chromium.play(stage, SCREENS))]
+    return [*steps.ALL, ("chromium", lambda stage: chromium.play(stage, SCREENS))]
 
 
 def play(folder, name, scenario, count):
