@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import ssl
 import typing
 import urllib.parse
 
@@ -31,10 +32,14 @@ class Answer(typing.NamedTuple):
 
 
 class Agent:
-    """A client of one server at `url`; `key` is its agent key, `revision` what it speaks, `opens` whether it opens URLs for people."""
+    """A client of one server at `url`.
 
-    def __init__(self, url, key=None, revision=MODERN, opens=False):
+    `key` is its agent key, `revision` what it speaks, `opens` whether it opens URLs for people, `trust` a root of its own.
+    """
+
+    def __init__(self, url, key=None, revision=MODERN, opens=False, trust=None):
         self.parts = urllib.parse.urlsplit(url)
+        self.trust = trust
         self.key = key
         self.revision = revision
         self.capabilities = {"elicitation": {"form": {}, "url": {}}} if opens else {}
@@ -74,7 +79,7 @@ class Agent:
 
     def send(self, message):
         """Posts a message; gives the Answer, which is empty for a notification."""
-        connection = http.client.HTTPConnection(self.parts.hostname, self.parts.port, timeout=60)
+        connection = connection_to(self.parts, self.trust, 60)
         try:
             connection.request("POST", self.parts.path, json.dumps(message), self.headers(message))
             reply = connection.getresponse()
@@ -100,6 +105,14 @@ class Agent:
         elif self.session:
             headers |= {"MCP-Protocol-Version": LEGACY, "Mcp-Session-Id": self.session}
         return headers
+
+
+def connection_to(parts, trust, seconds):
+    """A connection for the parts of a URL; over TLS, only the root `trust` counts."""
+    if parts.scheme == "https":
+        context = ssl.create_default_context(cafile=trust)
+        return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=seconds, context=context)
+    return http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
 
 
 def messages(kind, body):

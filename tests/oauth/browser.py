@@ -6,9 +6,10 @@ something, and a form of a page without referrer is sent with `Origin: null`.
 
 import html.parser
 import http.client
-import ssl
 import typing
 import urllib.parse
+
+from agent import connection_to
 
 REDIRECTS = 20
 
@@ -145,7 +146,7 @@ class Browser:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
         if sent_from is not None:
             headers["Origin"] = sent_from
-        connection = self.connection(parts)
+        connection = connection_to(parts, self.trust, 30)
         try:
             target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
             connection.request(method, target, body, headers)
@@ -156,12 +157,6 @@ class Browser:
         for line in answer.headers.get_all("Set-Cookie") or []:
             self.keep(parts, line)
         return Page(url, answer.status, answer.headers, text)
-
-    def connection(self, parts):
-        if parts.scheme == "https":
-            context = ssl.create_default_context(cafile=self.trust)
-            return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=30, context=context)
-        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
 
     def keep(self, parts, line):
         """Takes a `Set-Cookie` as browsers do (RFC 6265bis)."""

@@ -5,7 +5,7 @@ import json
 import direct
 from agent import LEGACY, URL_REQUIRED
 from harness.process import free_port
-from parts import Server
+from parts import Server, certificate
 from person import is_connected
 from stage import SERVER, expired
 from steps import SHORT, callback, failed, good, refreshes, scenario, wants_link
@@ -130,6 +130,24 @@ def registered_beforehand(stage):
     expired(provider)
     good(agent.call("look"))
     assert refreshes(provider) == 1
+
+
+@scenario
+def over_tls(stage):
+    provider, server = stage.pair()
+    gateway = stage.gateway(provider, server, tls=certificate(stage.folder))
+    stage.kept += gateway.tls
+    stage.start(gateway)
+    person = stage.person(gateway)
+    url = callback(person, gateway)
+    names = [name for host, name, _ in person.cookies if host == "localhost"]
+    # The sign-in, and the flow that is under way.
+    assert len(names) >= 2 and all(name.startswith("__Host-") for name in names), names
+    assert is_connected(person.get(url))
+    good(stage.agent(gateway).call("who"), "the token of ann")
+    # By another name, the pages are not served.
+    page = person.exchange("GET", f"https://127.0.0.1:{gateway.web}/connect/{SERVER}")
+    assert page.status == 308 and page.headers["Location"] == f"{gateway.public_url}/connect/{SERVER}", page
 
 
 @scenario

@@ -103,17 +103,19 @@ class Gateway:
     """Tollgate with a policy folder of its own.
 
     `servers` are the texts of servers' files by name, `grants` private addresses as (host, port, legs); `users` each
-    have an agent key. `beside` is a gateway whose database and keyring this one shares.
+    have an agent key. `beside` is a gateway whose database and keyring this one shares; `tls` are its certificate, which
+    is a root of its own, and key.
     """
 
-    def __init__(self, folder, name, servers, grants, users=("ann", "bob"), settings="", beside=None):
+    def __init__(self, folder, name, servers, grants, users=("ann", "bob"), settings="", beside=None, tls=()):
         self.home = pathlib.Path(folder) / name
         self.policy, self.state = self.home / "policy", self.home / "state"
         self.keyring = beside.keyring if beside else self.state / "keyring"
         self.database = beside.database if beside else self.state / "tollgate.db"
         self.log = self.home / "tollgate.log"
         self.agents, self.web, self.ops = free_port(), free_port(), free_port()
-        self.public_url = f"http://127.0.0.1:{self.web}"
+        self.tls = tls
+        self.public_url = f"https://localhost:{self.web}" if tls else f"http://127.0.0.1:{self.web}"
         self.keys = {user: f"tg_{name}{user}".ljust(46, "k") for user in users}
         self.users = users
         self.starts = 0
@@ -127,6 +129,7 @@ class Gateway:
 
     def settings(self, more=""):
         """Writes tollgate.toml; `more` are further tables."""
+        tls = 'tls = {{ cert = "file:{}", key = "file:{}" }}'.format(*self.tls) if self.tls else ""
         write(
             self.policy / "tollgate.toml",
             f"""public_url = "{self.public_url}"
@@ -137,6 +140,7 @@ agents = "127.0.0.1:{self.agents}"
 egress = ""
 web = "127.0.0.1:{self.web}"
 ops = "127.0.0.1:{self.ops}"
+{tls}
 
 [identity.keys]
 
@@ -182,8 +186,13 @@ keyring = "{self.keyring}"
             command, capture_output=True, text=True, timeout=seconds, env=environment(), check=True, cwd=ROOT
         )
 
+    @property
+    def trust(self):
+        """The root that its clients trust; None is plain."""
+        return self.tls[0] if self.tls else None
+
     def url(self, server):
-        return f"http://127.0.0.1:{self.agents}/mcp/{server}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.agents}/mcp/{server}"
 
     def records(self):
         """Everything in the audit files."""
@@ -192,6 +201,17 @@ keyring = "{self.keyring}"
             if file.is_file():
                 lines += file.read_text(errors="replace").splitlines()
         return lines
+
+
+def certificate(folder):
+    """Makes a certificate for loopback that is its own root; gives the paths of it and its key."""
+    paths = folder / "tls.crt", folder / "tls.key"
+    words = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=loopback"
+    words += " -addext subjectAltName=IP:127.0.0.1,DNS:localhost"
+    command = [*words.split(), "-out", paths[0], "-keyout", paths[1]]
+    subprocess.run(command, check=True, capture_output=True)
+    paths[1].chmod(0o600)
+    return paths
 
 
 def server_file(url, auth, **more):

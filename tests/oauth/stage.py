@@ -36,13 +36,12 @@ class Stage(contextlib.ExitStack):
         provider = self.enter_context(self.provider(port, **settings).running())
         return provider, self.enter_context(Server(self.folder, port, provider.issuer).running())
 
-    def gateway(self, provider, server, name="gateway", auth=(), users=("ann", "bob"), settings="", beside=None, **more):
+    def gateway(self, provider, server, name="gateway", auth=(), **more):
         """A gateway in front of a server; not started yet."""
         lines = ['mode = "oauth"', "allow_http_loopback = true", *auth]
         legs = [f"server:{SERVER}", f"oauth:{SERVER}"]
         grants = [("127.0.0.1", server.port, legs), ("127.0.0.1", provider.port, [f"oauth:{SERVER}"])]
-        servers = {SERVER: server_file(server.url, lines, **more)}
-        return self.gateway_of(servers, grants, name, users=users, settings=settings, beside=beside)
+        return self.gateway_of({SERVER: server_file(server.url, lines)}, grants, name, **more)
 
     def gateway_of(self, servers, grants, name="gateway", **more):
         """A gateway with these servers' files; not started yet."""
@@ -63,13 +62,13 @@ class Stage(contextlib.ExitStack):
 
     def person(self, gateway, user="ann"):
         """A user who has signed in."""
-        person = signed_in(gateway, user)
+        person = signed_in(gateway, user, gateway.trust)
         self.people.append(person)
         return person
 
     def agent(self, gateway, user="ann", server=SERVER, **more):
         """The agent of a user."""
-        agent = Agent(gateway.url(server), gateway.keys[user], **more)
+        agent = Agent(gateway.url(server), gateway.keys[user], trust=gateway.trust, **more)
         agent.open()
         self.agents.append(agent)
         return agent
