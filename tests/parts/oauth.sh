@@ -3,8 +3,8 @@ set -euo pipefail
 source tests/harness/tools.sh
 
 npm_tree oauth/node
-# Where Chromium cannot be installed, its scenario is skipped, and says so.
 debian openssl openssl
+# Where Chromium cannot be installed, its scenario is skipped, and says so.
 debian chromium chromium || true
 debian chromedriver chromium-driver || true
 release --bin tollgate
