@@ -4,6 +4,7 @@
 //! Fails as: an exit code of [`Exit`], with the reason on standard error.
 
 mod agent_key;
+mod auth;
 mod check;
 mod demo;
 mod drain;

@@ -274,7 +274,7 @@ fn open_store(path: &Path, keyring: &Keyring, metrics: &Arc<Metrics>) -> Result<
     if folder.is_dir() {
         guard::check(folder, folder).map_err(Error::LooseState)?;
     }
-    let store = Store::open(path, keyring.mac("store"), metrics.clone())?;
+    let store = Store::open(path, keyring, metrics.clone())?;
     Ok(Arc::new(store))
 }
 

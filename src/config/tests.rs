@@ -1,7 +1,9 @@
 mod store;
 
 mod limits;
+mod listen;
 mod parent;
+mod people;
 
 use super::*;
 
@@ -102,6 +104,14 @@ servers = ["10.1.0.53:53"]
 [egress.parent]
 url = "http://Proxy.example:3128/"
 parent_resolves = true
+[vault]
+keyring = "/srv/tollgate/keyring"
+key = "credential:tollgate-key"
+[connect]
+client_metadata_url = "https://tollgate.example.com/oauth/client-metadata.json"
+return_to = ["https://app.example.com/"]
+[web]
+login = "local"
 "#,
     );
     assert_eq!(
@@ -114,6 +124,7 @@ parent_resolves = true
                 agents: Some(Endpoint::Tcp(address("0.0.0.0:8700"))),
                 egress: Some(address("[::1]:9001")),
                 ops: Some(address("[::1]:9000")),
+                web: None,
                 tls: Some(Tls {
                     cert: Source::File("tls.crt".into()),
                     key: Source::Credential("tls-key".into()),
@@ -156,24 +167,20 @@ parent_resolves = true
                 url: "http://proxy.example:3128".into(),
                 resolves: true,
             }),
+            vault: Vault {
+                keyring: Some("/srv/tollgate/keyring".into()),
+                key: Some(Source::Credential("tollgate-key".into())),
+            },
+            connect: Connect {
+                client_metadata_url: Some(
+                    "https://tollgate.example.com/oauth/client-metadata.json".into()
+                ),
+                return_to: vec!["https://app.example.com/".into()],
+            },
+            web: Web {
+                login: Login::Local,
+            },
         }
-    );
-}
-
-#[test]
-fn a_listener_is_an_address_a_socket_or_off() {
-    let off = settings("[listen]\nagents = \"\"\nops = \"\"\n");
-    assert_eq!((off.listen.agents, off.listen.ops), (None, None));
-    let unix = settings("[listen]\nagents = \"unix:/run/tollgate/agents.sock\"\n");
-    assert_eq!(
-        unix.listen.agents,
-        Some(Endpoint::Unix("/run/tollgate/agents.sock".into()))
-    );
-    assert_eq!(
-        faults("[listen]\nagents = \"unix:agents.sock\"\nops = \"8702\"\n"),
-        "\
-tollgate.toml:2:10: listen.agents: expected `unix:` and an absolute path of at most 107 bytes; correct the path
-tollgate.toml:3:7: listen.ops: found `8702`, expected an address and port such as \"127.0.0.1:8700\" or \"[::1]:8700\", or \"\" for off"
     );
 }
 
@@ -182,17 +189,14 @@ fn what_this_version_lacks_is_refused_key_by_key() {
     let text = r#"
 naming = "mcp"
 offer = "connected"
-[listen]
-web = "127.0.0.1:8703"
 [identity.jwt]
 issuer = "x"
 [identity.mtls]
 [identity.keys]
 [store]
 url = "postgres://db.example/tollgate"
-[vault]
-[connect]
 [web]
+login = "oidc"
 [audit]
 arguments = "redacted"
 group = "siem"
@@ -202,15 +206,12 @@ group = "siem"
         "\
 tollgate.toml:2:10: naming: `mcp` is not available in this version; use `server`
 tollgate.toml:3:9: offer: `connected` is not available in this version; use `allowed`
-tollgate.toml:5:7: listen.web: this key is not available in this version; use \"\", or remove it
-tollgate.toml:6:1: identity.jwt: this key is not available in this version; remove it
-tollgate.toml:8:1: identity.mtls: this key is not available in this version; remove it
-tollgate.toml:11:7: store.url: PostgreSQL is not available in this version; use \"sqlite:PATH\", or remove the key
-tollgate.toml:12:1: vault: this key is not available in this version; remove it
-tollgate.toml:13:1: connect: this key is not available in this version; remove it
-tollgate.toml:14:1: web: this key is not available in this version; remove it
-tollgate.toml:16:13: audit.arguments: `redacted` is not available in this version; use `none`
-tollgate.toml:17:9: audit.group: this key is not available in this version; use \"\", or remove it"
+tollgate.toml:4:1: identity.jwt: this key is not available in this version; remove it
+tollgate.toml:6:1: identity.mtls: this key is not available in this version; remove it
+tollgate.toml:9:7: store.url: PostgreSQL is not available in this version; use \"sqlite:PATH\", or remove the key
+tollgate.toml:11:9: web.login: `oidc` is not available in this version; use `local`
+tollgate.toml:13:13: audit.arguments: `redacted` is not available in this version; use `none`
+tollgate.toml:14:9: audit.group: this key is not available in this version; use \"\", or remove it"
     );
 }
 
@@ -268,20 +269,6 @@ fn identity_is_one_method_and_never_none() {
         "tollgate.toml:1:1: identity: says how nobody is known; add `[identity.keys]` (or `[identity.local]` on a \
          machine of your own)"
     );
-}
-
-#[test]
-fn an_open_listener_needs_tls() {
-    let open = "[identity.keys]\n[listen]\nagents = \"10.0.0.5:8700\"\n";
-    assert_eq!(
-        faults(open),
-        "tollgate.toml:3:10: listen.agents: open to other machines without TLS; add tls = { cert = …, key = … }, or \
-         behind_tls = true where TLS ends in front of it"
-    );
-    settings(&format!("{open}behind_tls = true\n"));
-    settings(&format!(
-        "{open}tls = {{ cert = \"file:a\", key = \"env:B\" }}\n"
-    ));
 }
 
 #[test]
@@ -343,7 +330,7 @@ fn the_environment_places_the_state() {
 #[test]
 fn what_needs_a_restart_is_kept_and_named() {
     let running = settings("[listen]\nagents = \"127.0.0.1:1\"\n");
-    let text = "state_dir = \"/x\"\npublic_url = \"http://a.example\"\n[listen]\nagents = \"127.0.0.1:2\"\n\
+    let text = "state_dir = \"/x\"\npublic_url = \"https://a.example\"\n[listen]\nagents = \"127.0.0.1:2\"\n\
                 allowed_origins = [\"http://b.example\"]\n[audit]\non_failure = \"reads\"\n[identity.keys]\n\
                 [limits]\ncall = \"7s\"\nrunning = 1\nwaiting = 2\nturn_bytes = 70000\n[dns]\nservers = [\"10.0.0.53\"]\n";
     let (taken, kept) = settings(text).taken_up_by(&running);
@@ -363,35 +350,9 @@ fn what_needs_a_restart_is_kept_and_named() {
     );
     assert_eq!(calls, (1, 2, 70_000));
     assert_eq!(taken.dns.servers, [address("10.0.0.53:53")]);
-    assert_eq!(taken.public_url.as_deref(), Some("http://a.example"));
+    assert_eq!(taken.public_url.as_deref(), Some("https://a.example"));
     assert_eq!(
         taken.listen.allowed_origins,
         [Arc::from("http://b.example")]
     );
-}
-
-#[test]
-fn two_listeners_on_one_port_are_a_fault() {
-    let environment = Environment {
-        state_directory: Some("/nonexistent/state".into()),
-        ..Environment::default()
-    };
-    let said = |text: &str| {
-        let faults = read(Some(text), &environment).err().unwrap_or_default();
-        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        lines.join("\n")
-    };
-    assert_eq!(
-        said("[listen]\nagents = \"127.0.0.1:9000\"\nops = \"0.0.0.0:9000\"\n"),
-        "tollgate.toml:3:7: listen.ops: listen.agents (127.0.0.1:9000) and listen.ops (0.0.0.0:9000) want the same port; give one of them another"
-    );
-    assert!(said("[listen]\nagents = \"127.0.0.1:8702\"\n").contains("want the same port"));
-    for apart in [
-        "[listen]\nagents = \"127.0.0.1:0\"\nops = \"127.0.0.1:0\"\n",
-        "[listen]\nagents = \"127.0.0.1:9000\"\nops = \"127.0.0.2:9000\"\n",
-        "[listen]\nagents = \"[::1]:9000\"\nops = \"0.0.0.0:9000\"\n",
-        "[listen]\nagents = \"\"\nops = \"127.0.0.1:8700\"\n",
-    ] {
-        assert_eq!(said(apart), "", "{apart}");
-    }
 }

@@ -5,8 +5,8 @@ use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 use tollgate::{
     address::{Grant, Host, Leg, Port, Rules, Target},
     policy::{
-        Endpoint, Era, Mark, Permit, Pin, ReadOnly, Relay, Server, ServerLimits, Snapshot, Trust,
-        decide,
+        Auth, Endpoint, Era, Mark, Permit, Pin, ReadOnly, Relay, Server, ServerLimits, Snapshot,
+        Trust, decide,
     },
     subject::{Admins, Scopes, Subject},
 };
@@ -17,6 +17,7 @@ pub(crate) struct Maker {
     pub(crate) user: &'static str,
     pub(crate) tenant: &'static str,
     pub(crate) generation: u64,
+    pub(crate) auth: Auth,
     pub(crate) trust: Trust,
     pub(crate) limits: ServerLimits,
     pub(crate) rules: Rules,
@@ -30,7 +31,7 @@ impl Maker {
             user: "ann",
             tenant: "default",
             generation: 1,
-            auth: tollgate::policy::Auth::None,
+            auth: Auth::None,
             trust: Trust::default(),
             limits: ServerLimits {
                 call: Duration::from_secs(60),
@@ -78,6 +79,7 @@ impl Maker {
             mark: Mark::default(),
             builtin: true,
             era: Era::Auto,
+            auth: self.auth.clone(),
             trust: self.trust.clone(),
             tools: HashMap::default(),
             limits: self.limits,
