@@ -15,6 +15,7 @@ mod explain;
 mod gateway;
 mod layers;
 mod listen;
+mod oauth_cases;
 mod pin;
 mod plain;
 mod policy;
