@@ -6,6 +6,7 @@
 mod agent_key;
 mod auth;
 mod check;
+mod connections;
 mod demo;
 mod drain;
 mod exit;
@@ -14,6 +15,7 @@ mod pin;
 mod reload;
 mod replace;
 mod serve;
+mod server;
 mod socket;
 mod status;
 mod style;
@@ -62,6 +64,10 @@ enum Command {
     AgentKey(agent_key::Args),
     /// Tell how the running process is.
     Status(status::Args),
+    /// List the connections of users to servers.
+    Connections(connections::Args),
+    /// End a server's connections and forget what was discovered of it.
+    Server(server::Args),
     /// List the open tunnels of the forward proxy.
     Tunnels(tunnels::Args),
     /// Make the running process read its policy again.
@@ -93,6 +99,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Explain(args) => explain::run(args),
         Command::Pin(args) => pin::run(args),
         Command::Status(args) => status::run(args),
+        Command::Connections(args) => connections::run(args),
+        Command::Server(args) => server::run(args),
         Command::Tunnels(args) => tunnels::run(args),
         Command::Reload(args) => reload::run(args),
         Command::Drain(args) => drain::run(args),

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
     clock::Clock,
+    connect::{self, Connections},
     gateway,
     identity::Identity,
     listen::{Health, Limits, Origins, Terms, Tls},
@@ -38,6 +39,8 @@ pub(super) struct Core {
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) identity: Identity,
+    pub(super) connections: Connections,
+    pub(super) connect_terms: Arc<ArcSwap<connect::Terms>>,
     pub(super) gateway: Arc<gateway::Shared>,
     pub(super) tunnels: Arc<tunnel::Shared>,
     pub(super) eras: Arc<Eras>,
@@ -119,6 +122,8 @@ impl Core {
 
     fn apply(&self, loaded: &Loaded) {
         self.terms.store(Arc::new(terms(loaded)));
+        let terms = super::connect::terms(&loaded.settings);
+        self.connect_terms.store(Arc::new(terms));
         self.gateway.take_up(&loaded.policy);
         let policy = &loaded.policy;
         self.tunnels.take_up(policy);
