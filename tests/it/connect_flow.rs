@@ -8,6 +8,7 @@ mod step_up;
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -18,7 +19,7 @@ use std::{
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::mpsc};
 use tollgate::{
     address::{Grant, Host, Leg, Port},
     audit::{Journal, Options},
@@ -121,6 +122,7 @@ impl World {
             ample(),
             metrics.clone(),
         );
+        let (made, told) = mpsc::channel(8);
         let connections = Connections::new(Needs {
             records: Arc::new(store),
             vault: keyring.vault(),
@@ -131,11 +133,13 @@ impl World {
             clock: self.clock.clone(),
             terms: self.terms.clone(),
             spool: own.join("spool"),
+            made,
         });
         Process {
             connections,
             journal,
             audit: own.join("audit"),
+            told,
         }
     }
 
@@ -197,7 +201,9 @@ impl World {
 struct Process {
     connections: Connections,
     journal: Journal,
-    audit: std::path::PathBuf,
+    audit: PathBuf,
+    /// Connections that were made.
+    told: mpsc::Receiver<Permit>,
 }
 
 impl Process {
@@ -418,7 +424,7 @@ fn tokens(number: &str, scope: &str) -> Value {
 #[tokio::test]
 async fn a_person_sees_what_is_asked_for_connects_and_comes_back() {
     let world = World::new().await;
-    let (process, ann) = (world.process(), world.permit("ann"));
+    let (mut process, ann) = (world.process(), world.permit("ann"));
     assert_eq!(process.state(&ann).await, State::NotConnected);
     let preview = process.preview(&ann).await.unwrap();
     assert_eq!(
@@ -460,6 +466,7 @@ async fn a_person_sees_what_is_asked_for_connects_and_comes_back() {
 
     let finished = process.finish(&begun, &begun.right()).await.unwrap();
     assert_eq!((&*finished.server, finished.return_to), ("demo", None));
+    assert_eq!(process.told.try_recv().unwrap().owner(), ann.owner());
     let posted = &world.posted("http://127.0.0.2:9000/token")[0];
     for (name, value) in [
         ("grant_type", "authorization_code"),
