@@ -6,6 +6,7 @@
 
 mod audit;
 mod audit_faults;
+mod connect_flow;
 mod control;
 mod corpus;
 mod corpus_egress;
