@@ -16,6 +16,7 @@ pub mod reload;
 mod running;
 mod start;
 pub mod status;
+mod web;
 mod worker;
 
 pub use error::Error;

@@ -11,6 +11,7 @@ mod demo;
 mod drain;
 mod exit;
 pub mod explain;
+mod login;
 mod pin;
 mod reload;
 mod replace;
@@ -62,6 +63,8 @@ enum Command {
     Pin(pin::Args),
     /// Make, list and revoke agent keys.
     AgentKey(agent_key::Args),
+    /// Print a link that signs a browser in to the pages, once.
+    Login(login::Args),
     /// Tell how the running process is.
     Status(status::Args),
     /// List the connections of users to servers.
@@ -98,6 +101,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::AgentKey(args) => agent_key::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Pin(args) => pin::run(args),
+        Command::Login(args) => login::run(args),
         Command::Status(args) => status::run(args),
         Command::Connections(args) => connections::run(args),
         Command::Server(args) => server::run(args),

@@ -4,6 +4,7 @@
 pub mod pins;
 
 use std::{
+    fmt,
     io::{self, BufRead, BufReader, Read, Write},
     os::unix::net::UnixStream as Client,
     path::{Path, PathBuf},
@@ -56,6 +57,13 @@ pub enum Request {
     },
     /// Finish what runs, then stop.
     Drain,
+    /// A link that signs a browser in.
+    Login {
+        /// The tenant; absent is the only one.
+        tenant: Option<String>,
+        /// The user; absent is the local one.
+        user: Option<String>,
+    },
     /// What is pinned of a server, and what callers were shown that differs.
     Pins {
         /// The server.
@@ -96,6 +104,8 @@ pub enum Answer {
     Removed(Removed),
     /// The process drains.
     Draining,
+    /// To `login`.
+    Login(Login),
     /// To `pins` and `pin_read`.
     Pins(Pins),
     /// To `pin_accept`.
@@ -113,6 +123,27 @@ pub struct Removed {
     pub connections: u64,
     /// Of those, how many the provider revoked.
     pub revoked: u64,
+}
+
+/// A link that signs a browser in, once.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Login {
+    /// The link.
+    pub url: String,
+    /// Whose tenant.
+    pub tenant: String,
+    /// Whom it signs in.
+    pub user: String,
+    /// How long it can be used, in seconds.
+    pub lasts: u64,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Login")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What the control socket can do.

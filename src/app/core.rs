@@ -2,7 +2,7 @@
 
 use std::{
     process,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use arc_swap::ArcSwap;
@@ -27,6 +27,7 @@ use crate::{
     telemetry::Metrics,
     tunnel,
     upstream::{Breakers, Eras, OpenCircuit},
+    web::Web,
 };
 
 /// The heart of a running process.
@@ -56,6 +57,8 @@ pub(super) struct Core {
     pub(super) started: Instant,
     /// What the last reload left open.
     pub(super) pending: Mutex<Pending>,
+    /// The pages, where they are served.
+    pub(super) web: OnceLock<Web>,
 }
 
 /// What a reload could not take up.

@@ -8,7 +8,7 @@ use super::{
     core::Core,
     pins,
     reload::Outcome,
-    worker,
+    web, worker,
 };
 
 /// Carries out what the command line asks.
@@ -57,6 +57,9 @@ impl Control for Desk {
                 core.record_admin("drain", true);
                 core.begin_drain();
                 Answer::Draining
+            }
+            Request::Login { tenant, user } => {
+                web::login(core, tenant.as_deref(), user.as_deref()).await
             }
             Request::Pins { server } => pins::show(core, &server).await,
             Request::PinRead { server } => pins::read(&self.shared, &server).await,

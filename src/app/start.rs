@@ -161,6 +161,7 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<Assembled, Erro
         workers: workers.get(),
         listeners: doors.status(),
         pending: Mutex::new(Pending::default()),
+        web: OnceLock::new(),
         reloader: Arc::new(reloader),
         journal,
         store,

@@ -22,6 +22,7 @@ mod proxy;
 mod proxy_dns;
 mod store;
 mod tunnel;
+mod web;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
 #[path = "../support"]
 mod support {
