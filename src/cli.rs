@@ -4,7 +4,9 @@
 //! Fails as: an exit code of [`Exit`], with the reason on standard error.
 
 mod agent_key;
+mod auth;
 mod check;
+mod connections;
 mod demo;
 mod drain;
 mod exit;
@@ -14,6 +16,7 @@ mod pin;
 mod reload;
 mod replace;
 mod serve;
+mod server;
 mod socket;
 mod status;
 mod style;
@@ -64,6 +67,10 @@ enum Command {
     Login(login::Args),
     /// Tell how the running process is.
     Status(status::Args),
+    /// List the connections of users to servers.
+    Connections(connections::Args),
+    /// End a server's connections and forget what was discovered of it.
+    Server(server::Args),
     /// List the open tunnels of the forward proxy.
     Tunnels(tunnels::Args),
     /// Make the running process read its policy again.
@@ -96,6 +103,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Pin(args) => pin::run(args),
         Command::Login(args) => login::run(args),
         Command::Status(args) => status::run(args),
+        Command::Connections(args) => connections::run(args),
+        Command::Server(args) => server::run(args),
         Command::Tunnels(args) => tunnels::run(args),
         Command::Reload(args) => reload::run(args),
         Command::Drain(args) => drain::run(args),

@@ -4,6 +4,7 @@
 //! Fails as: [`crate::table::Fault`]s.
 
 mod parts;
+mod people;
 mod read;
 mod restart;
 
@@ -31,6 +32,9 @@ pub const CONTROL_SOCKET: &str = "control.sock";
 /// The name of the database, within `state_dir`, where `store.url` does not place it elsewhere.
 pub const DATABASE: &str = "tollgate.db";
 
+/// The name of the keyring, within `state_dir`, where `vault.keyring` does not place it elsewhere.
+pub const KEYRING: &str = "keyring";
+
 /// What the process environment says; `app` reads it, so that everything below is a function of data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
@@ -53,7 +57,8 @@ pub struct Environment {
 /// Everything that `tollgate.toml` sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// `public_url`: where people and agents reach this installation; its host is accepted in `Host`.
+    /// `public_url`: where people and agents reach this installation; its host is accepted in `Host`. An origin: https, or
+    /// http to loopback.
     pub public_url: Option<Arc<str>>,
     /// `state_dir`.
     pub state_dir: PathBuf,
@@ -93,7 +98,8 @@ pub struct Vault {
 pub struct Connect {
     /// `client_metadata_url`; absent: no client id metadata document.
     pub client_metadata_url: Option<Arc<str>>,
-    /// `return_to`: where a browser may be sent back to; each an absolute URL that what is asked for begins with.
+    /// `return_to`: where a browser may be sent back to; each an absolute URL that what is asked for begins with, in its
+    /// canonical form, without a query.
     pub return_to: Vec<Arc<str>>,
 }
 
@@ -116,6 +122,12 @@ impl Settings {
     /// Where the control socket stands.
     pub fn control_socket(&self) -> PathBuf {
         self.state_dir.join(CONTROL_SOCKET)
+    }
+
+    /// Where the keyring is.
+    pub fn keyring(&self) -> PathBuf {
+        let keyring = self.vault.keyring.clone();
+        keyring.unwrap_or_else(|| self.state_dir.join(KEYRING))
     }
 }
 

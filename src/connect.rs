@@ -3,13 +3,24 @@
 //! Never: shows a token, asks twice where once is enough, or sends a token to another origin than it was issued for.
 //! Fails as: [`Error`].
 
+pub mod challenge;
+pub mod discovery;
+mod document;
 mod error;
+mod fetch;
+mod issuer;
+pub mod pkce;
 mod records;
+pub mod register;
+pub mod resource;
+pub mod revoke;
+pub mod scopes;
+pub mod token;
 
 use std::{path::PathBuf, sync::Arc};
 
 use arc_swap::ArcSwap;
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::mpsc};
 
 pub use error::Error;
 pub use records::*;
@@ -53,6 +64,8 @@ pub struct Needs {
     pub terms: Arc<ArcSwap<Terms>>,
     /// The folder for what the database would not take.
     pub spool: PathBuf,
+    /// Told of each connection that was made, as far as it has room.
+    pub made: mpsc::Sender<Permit>,
 }
 
 /// Settings of all connections.

@@ -4,12 +4,15 @@
 //! Fails as: [`crate::table::Fault`]s for files; [`crate::refusal::Refusal`] for a decided no.
 
 mod auth;
+mod auth_file;
 mod compile;
 mod decide;
 mod egress_file;
 mod endpoint;
 mod grants;
 mod keys_file;
+mod leg;
+mod presets;
 mod proxy;
 mod server;
 mod server_file;
@@ -21,9 +24,10 @@ pub use auth::{
     TokenAuth,
 };
 pub use compile::{File, Inputs, Local, compile};
-pub use decide::{LegPermit, Permit, Purpose, decide, decide_leg, may_use_builtin, same_for_all};
+pub use decide::{Permit, Purpose, decide, decide_leg, may_use_builtin, same_for_all};
 pub use endpoint::Endpoint;
 pub use keys_file::{KeyEntry, keys};
+pub use leg::LegPermit;
 pub use proxy::{
     AllowRule, Denied, DenyRule, Head, HostPattern, Parent, Proxy, ProxyPermit, TunnelLimits,
     TunnelTls, Who, decide_egress, lints,

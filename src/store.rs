@@ -12,16 +12,32 @@
 mod database;
 mod failure;
 mod file;
+mod grants;
 mod heads;
 mod items;
 mod migrations;
 mod pins;
+mod records;
+mod reset;
+mod sealed;
 mod sessions;
+mod vault;
 mod worker;
 
-use std::{fmt, io, path::Path, path::PathBuf, sync::Arc};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicBool},
+};
 
-use crate::{private::Loose, refusal::Code, telemetry::Metrics, vault::Mac};
+use crate::{
+    clock::{Clock, SystemClock},
+    private::Loose,
+    refusal::Code,
+    telemetry::Metrics,
+    vault::Keyring,
+};
+pub use reset::Forgotten;
 use worker::Worker;
 
 /// The database cannot be used. It is left as it is.
@@ -54,6 +70,15 @@ pub enum Error {
         found: u32,
         /// The last version that this program knows.
         known: u32,
+    },
+    /// What is sealed in it is not of this keyring.
+    #[error(
+        "`{}` was sealed under another keyring, or under keys that this one has no more; restore the keyring that \
+         belongs to it. Nothing was changed. If that is lost: `tollgate vault reset --forget-all`", path.display()
+    )]
+    Keyring {
+        /// The database.
+        path: PathBuf,
     },
     /// Its marks are not those of this keyring.
     #[error(
@@ -90,6 +115,7 @@ impl Error {
     pub fn code(&self) -> Code {
         match self {
             Self::Forged { .. } => Code::PinsUnusable,
+            Self::Keyring { .. } => Code::VaultKey,
             _ => Code::StoreUnavailable,
         }
     }
@@ -110,25 +136,52 @@ pub enum Unavailable {
     /// SQLite refused.
     #[error("the database refuses; see that its disk works and has room")]
     Sqlite(#[source] rusqlite::Error),
+    /// It is older than it was.
+    #[error(
+        "the database is older than one that was in use here; run `tollgate vault accept-restore` once that is as it should be"
+    )]
+    Older,
+    /// What counts its changes is not as it was written.
+    #[error(
+        "the database was changed by somebody else, or is of another keyring; restore a backup"
+    )]
+    Forged,
 }
 
 /// The database. What is asked of it waits in a bounded queue for the thread that uses it; dropping it waits for what
 /// was asked.
 pub struct Store {
     worker: Worker,
+    /// Whether the database is older than one that was in use here, so that no connection is read or written.
+    older: AtomicBool,
 }
 
 impl Store {
     /// Opens the database at `path`, which is absolute, makes one where there is none, and brings one of an earlier
-    /// version up to date. Rows are marked with `mac`.
+    /// version up to date. Rows are marked and sealed under `keyring`.
     ///
     /// # Errors
     ///
     /// A database that is there and cannot be used stays as it is.
-    pub fn open(path: &Path, mac: Mac, metrics: Arc<Metrics>) -> Result<Self, Error> {
-        let database = database::Database::open(path, mac)?;
+    pub fn open(path: &Path, keyring: &Keyring, metrics: Arc<Metrics>) -> Result<Self, Error> {
+        Self::open_by(path, keyring, Arc::new(SystemClock), metrics)
+    }
+
+    /// The same, where leases and flows end by `clock`; all processes on one file have the same time.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`].
+    pub fn open_by(
+        path: &Path,
+        keyring: &Keyring,
+        clock: Arc<dyn Clock>,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, Error> {
+        let database = database::Database::open(path, keyring, clock)?;
         let worker = Worker::start(database, metrics).map_err(Error::Thread)?;
-        Ok(Self { worker })
+        let older = AtomicBool::new(false);
+        Ok(Self { worker, older })
     }
 
     /// Waits for what was asked and closes the file, so that all of it is in that one. What is asked later is refused.

@@ -61,6 +61,14 @@ impl fmt::Display for Host {
 }
 
 impl Host {
+    /// Whether it is this machine itself, without asking anybody.
+    pub fn is_loopback(&self) -> bool {
+        match self {
+            Self::Name(name) => name.is_localhost(),
+            Self::Ip(address) => address.is_loopback(),
+        }
+    }
+
     /// As it prints.
     pub fn to_text(&self) -> Arc<str> {
         match self {

@@ -23,7 +23,7 @@ use tokio::{
 
 use self::pins::{Accepted, Pins, Selection};
 use super::status::Status;
-use crate::{deadline::CEILING, tunnel::OpenTunnel};
+use crate::{connect::Connection, deadline::CEILING, tunnel::OpenTunnel};
 
 /// The longest request line: it may name thousands of tools.
 const MAX_REQUEST: u64 = 1 << 20;
@@ -48,6 +48,13 @@ pub enum Request {
     Reload,
     /// The open tunnels of the forward proxy.
     Tunnels,
+    /// The connections of all users.
+    Connections,
+    /// End every connection to a server, and forget what was discovered of it.
+    ServerRemove {
+        /// The server.
+        server: String,
+    },
     /// Finish what runs, then stop.
     Drain,
     /// A link that signs a browser in.
@@ -91,6 +98,10 @@ pub enum Answer {
     },
     /// To `tunnels`: what is open, the oldest first.
     Tunnels(Vec<OpenTunnel>),
+    /// To `connections`, at most 10,000.
+    Connections(Vec<Connection>),
+    /// To `server_remove`.
+    Removed(Removed),
     /// The process drains.
     Draining,
     /// To `login`.
@@ -122,6 +133,17 @@ impl fmt::Debug for Login {
             .field("user", &self.user)
             .finish_non_exhaustive()
     }
+}
+
+/// What became of a server's connections.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// The server.
+    pub server: String,
+    /// Connections that there were.
+    pub connections: u64,
+    /// Of those, how many the provider revoked.
+    pub revoked: u64,
 }
 
 /// What the control socket can do.

@@ -2,7 +2,7 @@
 
 use std::{
     process,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use arc_swap::ArcSwap;
@@ -18,6 +18,7 @@ use super::{
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
     clock::Clock,
+    connect::{self, Connections},
     gateway,
     identity::Identity,
     listen::{Health, Limits, Origins, Terms, Tls},
@@ -39,6 +40,8 @@ pub(super) struct Core {
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) identity: Identity,
+    pub(super) connections: Connections,
+    pub(super) connect_terms: Arc<ArcSwap<connect::Terms>>,
     pub(super) gateway: Arc<gateway::Shared>,
     pub(super) tunnels: Arc<tunnel::Shared>,
     pub(super) eras: Arc<Eras>,
@@ -55,7 +58,9 @@ pub(super) struct Core {
     /// What the last reload left open.
     pub(super) pending: Mutex<Pending>,
     /// The pages, where they are served.
-    pub(super) web: OnceLock<Web>,
+    pub(super) web: Option<Web>,
+    /// Where the pages are where `public_url` does not say so.
+    pub(super) pages: Arc<str>,
 }
 
 /// What a reload could not take up.
@@ -122,6 +127,8 @@ impl Core {
 
     fn apply(&self, loaded: &Loaded) {
         self.terms.store(Arc::new(terms(loaded)));
+        let terms = super::connect::terms(&loaded.settings, &self.pages);
+        self.connect_terms.store(Arc::new(terms));
         self.gateway.take_up(&loaded.policy);
         let policy = &loaded.policy;
         self.tunnels.take_up(policy);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{
+    connections,
     control::{Answer, Control, Request},
     core::Core,
     pins,
@@ -50,6 +51,8 @@ impl Control for Desk {
             Request::Status => Answer::Status(Box::new(core.status())),
             Request::Reload => self.reload().await,
             Request::Tunnels => Answer::Tunnels(core.tunnels.tunnels()),
+            Request::Connections => connections::list(core).await,
+            Request::ServerRemove { server } => connections::remove(core, &server).await,
             Request::Drain => {
                 core.record_admin("drain", true);
                 core.begin_drain();

@@ -20,6 +20,7 @@ use crate::{
     address::Host,
     config::{self, Endpoint, Environment, Method, Settings},
     policy::{self, CallLimits, Inputs, Local, ServerLimits, Snapshot},
+    secret::Secret,
     table::Fault,
 };
 
@@ -175,6 +176,10 @@ impl Loader {
         let mut policy = policy::compile(&Inputs {
             files: &contents.files,
             read: &text,
+            secret: &|source| material::secret(source, read).map(Secret::new),
+            web: settings.is_none_or(|settings| settings.listen.web.is_some()),
+            client_metadata: settings
+                .is_none_or(|settings| settings.connect.client_metadata_url.is_some()),
             private_allowlist: self.environment.private_allowlist.as_deref(),
             access_mode: self.environment.access_mode.as_deref(),
             kubernetes: kubernetes.and_then(|host| Host::from_operator(host).ok()),
@@ -286,7 +291,7 @@ fn listeners(settings: &Settings) -> Vec<SocketAddr> {
         _ => None,
     };
     let listen = &settings.listen;
-    [agents, listen.egress, listen.ops]
+    [agents, listen.egress, listen.ops, listen.web]
         .into_iter()
         .flatten()
         .collect()

@@ -83,6 +83,9 @@ fn permit_with(keys: &str, pins: Option<&str>) -> Permit {
     let snapshot = compile(&Inputs {
         files: &files,
         read: &|_| Err(String::new()),
+        secret: &|source| Err(format!("no secret at {source:?}")),
+        web: true,
+        client_metadata: true,
         private_allowlist: None,
         access_mode: None,
         kubernetes: None,

@@ -4,7 +4,8 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use super::{
     DATABASE, Endpoint, Environment, FILE, Identity, Listen, Method, Settings,
-    parts::{audit, dns, limits, listen, local, origin, parent, store},
+    parts::{audit, dns, limits, listen, local, parent, store},
+    people,
 };
 use crate::{
     subject::Admins,
@@ -45,15 +46,7 @@ pub fn read_state_dir(text: &str, environment: &Environment) -> Result<PathBuf, 
 
 fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
     later(root);
-    let public_url = root.text("public_url").and_then(|url| {
-        let origin = origin(&url.value);
-        if origin.is_none() {
-            let message =
-                "expected \"https://HOST\" or \"http://HOST:PORT\", without a path; correct it";
-            root.fault(url.fault(message));
-        }
-        origin
-    });
+    let public_url = people::public_url(root);
     let state_dir = state_dir(root, environment);
     let listen = root
         .table("listen")
@@ -61,6 +54,7 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
     let identity = identity(root, &listen, environment);
     check_exposure(root, &listen);
     check_distinct(root, &listen);
+    people::check_public(root, &listen, public_url.as_deref());
     let store = root.table("store").and_then(|table| store(&table));
     let parent = root
         .table("egress")
@@ -84,9 +78,18 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
             .map(|table| dns(&table))
             .unwrap_or_default(),
         parent,
-        vault: super::Vault::default(),
-        connect: super::Connect::default(),
-        web: super::Web::default(),
+        vault: root
+            .table("vault")
+            .map(|table| people::vault(&table))
+            .unwrap_or_default(),
+        connect: root
+            .table("connect")
+            .map(|table| people::connect(&table))
+            .unwrap_or_default(),
+        web: root
+            .table("web")
+            .map(|table| people::web(&table))
+            .unwrap_or_default(),
         store: store.unwrap_or_else(|| state_dir.join(DATABASE)),
         state_dir,
     })
@@ -96,7 +99,6 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
 fn later(root: &Table<'_>) {
     root.choice("naming", &[("server", Some(())), ("mcp", None)]);
     root.choice("offer", &[("allowed", Some(())), ("connected", None)]);
-    root.unavailable(&["web", "vault", "connect"]);
 }
 
 fn state_dir(root: &Table<'_>, environment: &Environment) -> Option<PathBuf> {
@@ -218,11 +220,12 @@ fn check_exposure(root: &Table<'_>, listen: &Listen) {
     }
 }
 
-/// The listeners for agents that other machines can reach, by their keys.
+/// The listeners for agents and people that other machines can reach, by their keys.
 fn exposed(listen: &Listen) -> Vec<&'static str> {
     let agents = listen.agents.as_ref().map(Endpoint::is_local);
-    let egress = listen.egress.map(|egress| egress.ip().is_loopback());
-    let listeners = [("agents", agents), ("egress", egress)].into_iter();
+    let local = |address: Option<SocketAddr>| address.map(|address| address.ip().is_loopback());
+    let (egress, web) = (local(listen.egress), local(listen.web));
+    let listeners = [("agents", agents), ("egress", egress), ("web", web)].into_iter();
     let open = listeners.filter(|(_, local)| *local == Some(false));
     open.map(|(key, _)| key).collect()
 }
@@ -237,6 +240,7 @@ fn check_distinct(root: &Table<'_>, listen: &Listen) {
         ("agents", agents),
         ("egress", listen.egress),
         ("ops", listen.ops),
+        ("web", listen.web),
     ];
     let listeners = listeners.map(|(key, address)| Some(key).zip(address));
     let listeners: Vec<_> = listeners.into_iter().flatten().collect();

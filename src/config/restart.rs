@@ -18,6 +18,7 @@ impl Settings {
         keep("listen.agents", self.listen.agents != running.listen.agents);
         keep("listen.egress", self.listen.egress != running.listen.egress);
         keep("listen.ops", self.listen.ops != running.listen.ops);
+        keep("listen.web", self.listen.web != running.listen.web);
         keep("listen.tls", self.listen.tls != running.listen.tls);
         keep(
             "listen.behind_tls",
@@ -25,6 +26,7 @@ impl Settings {
         );
         keep("identity", self.identity.method != running.identity.method);
         keep("audit", self.audit != running.audit);
+        keep("vault", self.vault != running.vault);
 
         self.state_dir = running.state_dir.clone();
         self.store = running.store.clone();
@@ -33,6 +35,7 @@ impl Settings {
         self.listen.allowed_origins = allowed_origins;
         self.identity.method = running.identity.method.clone();
         self.audit = running.audit;
+        self.vault = running.vault.clone();
         (self, kept)
     }
 }

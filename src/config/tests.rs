@@ -2,6 +2,7 @@ mod store;
 
 mod limits;
 mod parent;
+mod people;
 
 use super::*;
 
@@ -102,6 +103,14 @@ servers = ["10.1.0.53:53"]
 [egress.parent]
 url = "http://Proxy.example:3128/"
 parent_resolves = true
+[vault]
+keyring = "/srv/tollgate/keyring"
+key = "credential:tollgate-key"
+[connect]
+client_metadata_url = "https://tollgate.example.com/oauth/client-metadata.json"
+return_to = ["https://app.example.com/"]
+[web]
+login = "local"
 "#,
     );
     assert_eq!(
@@ -114,6 +123,7 @@ parent_resolves = true
                 agents: Some(Endpoint::Tcp(address("0.0.0.0:8700"))),
                 egress: Some(address("[::1]:9001")),
                 ops: Some(address("[::1]:9000")),
+                web: None,
                 tls: Some(Tls {
                     cert: Source::File("tls.crt".into()),
                     key: Source::Credential("tls-key".into()),
@@ -156,6 +166,19 @@ parent_resolves = true
                 url: "http://proxy.example:3128".into(),
                 resolves: true,
             }),
+            vault: Vault {
+                keyring: Some("/srv/tollgate/keyring".into()),
+                key: Some(Source::Credential("tollgate-key".into())),
+            },
+            connect: Connect {
+                client_metadata_url: Some(
+                    "https://tollgate.example.com/oauth/client-metadata.json".into()
+                ),
+                return_to: vec!["https://app.example.com/".into()],
+            },
+            web: Web {
+                login: Login::Local,
+            },
         }
     );
 }
@@ -182,17 +205,14 @@ fn what_this_version_lacks_is_refused_key_by_key() {
     let text = r#"
 naming = "mcp"
 offer = "connected"
-[listen]
-web = "127.0.0.1:8703"
 [identity.jwt]
 issuer = "x"
 [identity.mtls]
 [identity.keys]
 [store]
 url = "postgres://db.example/tollgate"
-[vault]
-[connect]
 [web]
+login = "oidc"
 [audit]
 arguments = "redacted"
 group = "siem"
@@ -202,15 +222,12 @@ group = "siem"
         "\
 tollgate.toml:2:10: naming: `mcp` is not available in this version; use `server`
 tollgate.toml:3:9: offer: `connected` is not available in this version; use `allowed`
-tollgate.toml:5:7: listen.web: this key is not available in this version; use \"\", or remove it
-tollgate.toml:6:1: identity.jwt: this key is not available in this version; remove it
-tollgate.toml:8:1: identity.mtls: this key is not available in this version; remove it
-tollgate.toml:11:7: store.url: PostgreSQL is not available in this version; use \"sqlite:PATH\", or remove the key
-tollgate.toml:12:1: vault: this key is not available in this version; remove it
-tollgate.toml:13:1: connect: this key is not available in this version; remove it
-tollgate.toml:14:1: web: this key is not available in this version; remove it
-tollgate.toml:16:13: audit.arguments: `redacted` is not available in this version; use `none`
-tollgate.toml:17:9: audit.group: this key is not available in this version; use \"\", or remove it"
+tollgate.toml:4:1: identity.jwt: this key is not available in this version; remove it
+tollgate.toml:6:1: identity.mtls: this key is not available in this version; remove it
+tollgate.toml:9:7: store.url: PostgreSQL is not available in this version; use \"sqlite:PATH\", or remove the key
+tollgate.toml:11:9: web.login: `oidc` is not available in this version; use `local`
+tollgate.toml:13:13: audit.arguments: `redacted` is not available in this version; use `none`
+tollgate.toml:14:9: audit.group: this key is not available in this version; use \"\", or remove it"
     );
 }
 
@@ -343,7 +360,7 @@ fn the_environment_places_the_state() {
 #[test]
 fn what_needs_a_restart_is_kept_and_named() {
     let running = settings("[listen]\nagents = \"127.0.0.1:1\"\n");
-    let text = "state_dir = \"/x\"\npublic_url = \"http://a.example\"\n[listen]\nagents = \"127.0.0.1:2\"\n\
+    let text = "state_dir = \"/x\"\npublic_url = \"https://a.example\"\n[listen]\nagents = \"127.0.0.1:2\"\n\
                 allowed_origins = [\"http://b.example\"]\n[audit]\non_failure = \"reads\"\n[identity.keys]\n\
                 [limits]\ncall = \"7s\"\nrunning = 1\nwaiting = 2\nturn_bytes = 70000\n[dns]\nservers = [\"10.0.0.53\"]\n";
     let (taken, kept) = settings(text).taken_up_by(&running);
@@ -363,7 +380,7 @@ fn what_needs_a_restart_is_kept_and_named() {
     );
     assert_eq!(calls, (1, 2, 70_000));
     assert_eq!(taken.dns.servers, [address("10.0.0.53:53")]);
-    assert_eq!(taken.public_url.as_deref(), Some("http://a.example"));
+    assert_eq!(taken.public_url.as_deref(), Some("https://a.example"));
     assert_eq!(
         taken.listen.allowed_origins,
         [Arc::from("http://b.example")]

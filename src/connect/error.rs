@@ -56,6 +56,9 @@ pub enum Error {
         /// Why.
         what: String,
     },
+    /// Policy lets nothing be sent to a URL that was published or configured.
+    #[error("{}", .0.public)]
+    Refused(Refusal),
     /// The issuer is another than the one that was pinned.
     #[error("the authorization server of `{server}` has changed from `{pinned}` to `{found}`")]
     IssuerChanged {
@@ -110,6 +113,7 @@ impl Error {
             Self::Transient { .. } => Code::ConnectTransient,
             Self::Unusable { .. } => Code::ConnectUnusable,
             Self::Client { .. } => Code::ConnectClient,
+            Self::Refused(refusal) => refusal.code,
             Self::IssuerChanged { .. } => Code::ConnectIssuerChanged,
             Self::State => Code::ConnectState,
             Self::Browser => Code::ConnectBrowser,

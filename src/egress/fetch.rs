@@ -3,7 +3,10 @@
 use bytes::Bytes;
 use http::{Method, StatusCode};
 
-use super::{Destination, Egress, Failed, FieldLines, Fields};
+use super::{
+    Destination, Egress, Failed, FieldLines, Fields, Inbound,
+    send::{Place, wire},
+};
 use crate::{deadline::Deadline, policy::LegPermit};
 
 /// A request that policy let through.
@@ -42,7 +45,27 @@ impl Egress {
     /// # Errors
     ///
     /// [`Failed`] says why, and whether anything can have been sent.
-    pub async fn fetch(&self, _fetch: Fetch<'_>) -> Result<Fetched, Failed> {
-        unimplemented!()
+    pub async fn fetch(&self, fetch: Fetch<'_>) -> Result<Fetched, Failed> {
+        let place = Place::of_leg(fetch.permit, fetch.response_bytes);
+        let wire = wire(place.endpoint, fetch.method, &fetch.fields, fetch.body);
+        let Inbound {
+            status,
+            headers,
+            destination,
+            body,
+        } = self.deliver(&place, wire, fetch.deadline).await?;
+        match body.collect(fetch.response_bytes).await {
+            Ok(body) => Ok(Fetched {
+                status,
+                headers,
+                body,
+                destination,
+            }),
+            Err(error) => Err(Failed {
+                error,
+                not_sent: false,
+                destination: Some(Box::new(destination)),
+            }),
+        }
     }
 }

@@ -11,10 +11,10 @@ use ahash::RandomState;
 use http::HeaderName;
 use tokio::time::Instant;
 
-use super::{Fields, exchange::Live};
+use super::{Fields, exchange::Live, send::Place};
 use crate::{
-    address::{JudgedAddr, Target},
-    policy::{Permit, ProxyPermit},
+    address::{JudgedAddr, Leg, Target},
+    policy::ProxyPermit,
     subject::Owner,
 };
 
@@ -35,43 +35,36 @@ const SWEEP: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     owner: Owner,
-    way: Way,
+    /// What it is for: what goes to a server never shares a connection with what goes to its authorization server.
+    leg: Leg,
+    /// The digest of the extra roots that were trusted; all zero for the forward proxy, which verifies nothing.
+    trust: [u8; 32],
     generation: u64,
     target: Target,
     address: JudgedAddr,
 }
 
-/// What a connection is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Way {
-    /// Calls of a registered server, trusted like this.
-    Server { name: Arc<str>, trust: [u8; 32] },
-    /// Plain requests of the forward proxy.
-    Proxy,
-}
-
 /// Equality looks at everything; of what tells keys apart, only the words that differ much are worth hashing.
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        match &self.way {
-            Way::Server { name, .. } => name.hash(state),
-            Way::Proxy => self.target.host().hash(state),
+        match &self.leg {
+            Leg::Server(name) => name.hash(state),
+            Leg::OAuth(_) | Leg::Proxy | Leg::Identity | Leg::Webhook => {
+                self.target.host().hash(state);
+            }
         }
         self.owner.user.hash(state);
     }
 }
 
 impl Key {
-    pub(super) fn new(permit: &Permit, address: JudgedAddr) -> Self {
-        let server = permit.server();
+    pub(super) fn new(place: &Place<'_>, address: JudgedAddr) -> Self {
         Self {
-            owner: permit.owner().clone(),
-            way: Way::Server {
-                name: server.name.clone(),
-                trust: server.trust.digest,
-            },
-            generation: permit.generation(),
-            target: server.endpoint.target().clone(),
+            owner: place.owner.clone(),
+            leg: place.leg.clone(),
+            trust: place.trust.digest,
+            generation: place.generation,
+            target: place.endpoint.target().clone(),
             address,
         }
     }
@@ -80,7 +73,8 @@ impl Key {
     pub(super) fn of_proxy(permit: &ProxyPermit, address: JudgedAddr) -> Self {
         Self {
             owner: permit.owner().clone(),
-            way: Way::Proxy,
+            leg: permit.leg(),
+            trust: [0; 32],
             generation: permit.generation(),
             target: permit.target().clone(),
             address,

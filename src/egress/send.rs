@@ -2,6 +2,7 @@
 
 mod call;
 mod lines;
+mod place;
 mod request;
 
 use std::{net::IpAddr, sync::Arc};
@@ -11,7 +12,8 @@ use http::{Method, StatusCode};
 
 use self::call::Call;
 pub use self::lines::FieldLines;
-use super::{Body, Egress, Failed, Fields};
+pub(super) use self::{place::Place, request::wire};
+use super::{Body, Egress, Failed, Fields, exchange::Wire};
 use crate::{
     address::Judged,
     audit::{Intent, Recorded},
@@ -88,17 +90,25 @@ impl Egress {
             effect: _kept,
             deadline,
         } = out;
-        let server = permit.server();
-        let host = server.endpoint.host().clone();
-        let wire = request::wire(server, method, &fields, body);
-        let (rules, leg, target) = (permit.addresses(), permit.leg(), server.endpoint.target());
-        let judged = self.locate(rules, &leg, target, &host, deadline).await;
-        let judged = judged.map_err(|error| Failed::unsent(error, None))?;
-        let destination = Destination::new(host, server.endpoint.target().port(), &judged);
+        let place = Place::of_server(permit);
+        let wire = wire(place.endpoint, method, &fields, body);
+        self.deliver(&place, wire, deadline).await
+    }
+
+    /// The steps of every request to a place: judge it, find a connection, send once, take the head.
+    pub(super) async fn deliver(
+        &self,
+        place: &Place<'_>,
+        wire: Wire,
+        deadline: Deadline,
+    ) -> Result<Inbound, Failed> {
+        let (target, host) = (place.endpoint.target(), place.host());
+        let judged = self.locate(place.rules, &place.leg, target, host, deadline);
+        let judged = judged.await.map_err(|error| Failed::unsent(error, None))?;
+        let destination = Destination::new(host.clone(), target.port(), &judged);
         let call = Call {
             egress: self,
-            permit,
-            host: &destination.host,
+            place,
             deadline,
         };
         match call.deliver(&judged.addresses, wire).await {

@@ -22,6 +22,27 @@ pub enum Auth {
     Shared(Shared),
 }
 
+impl Auth {
+    /// The word that a file writes.
+    pub fn mode(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Bearer => "bearer",
+            Self::Header(_) => "header",
+            Self::OAuth(_) => "oauth",
+            Self::Shared(_) => "shared",
+        }
+    }
+
+    /// The knobs of `mode = "oauth"`.
+    pub fn oauth(&self) -> Option<&OAuth> {
+        match self {
+            Self::OAuth(knobs) => Some(knobs),
+            Self::None | Self::Bearer | Self::Header(_) | Self::Shared(_) => None,
+        }
+    }
+}
+
 /// `mode = "shared"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
@@ -32,7 +53,7 @@ pub struct Shared {
 }
 
 /// `mode = "oauth"`, with the operator's knobs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OAuth {
     /// `client_id` and `client_secret`; `issuer` is there then.
     pub client: Option<PreRegistered>,
@@ -66,8 +87,35 @@ pub struct OAuth {
     pub revoke: bool,
     /// `allow_http_loopback`.
     pub allow_http_loopback: bool,
-    /// The presets that were laid under the file's own words, by name.
+    /// The presets that were laid under the file's own words, by name; see [`OAuth::with_presets`].
     pub presets: Vec<&'static str>,
+    /// The keys that the file writes: no preset changes what they say.
+    pub written: Vec<&'static str>,
+}
+
+impl Default for OAuth {
+    fn default() -> Self {
+        Self {
+            client: None,
+            issuer: None,
+            registration: Registration::default(),
+            trusted_issuer: None,
+            metadata_url: None,
+            endpoints: None,
+            pkce: Pkce::default(),
+            resource: Resource::default(),
+            scopes: None,
+            scopes_max: None,
+            on_issuer_change: OnIssuerChange::default(),
+            refresh_scope: false,
+            token_auth: None,
+            extra_authorize_params: Vec::new(),
+            revoke: true,
+            allow_http_loopback: false,
+            presets: Vec::new(),
+            written: Vec::new(),
+        }
+    }
 }
 
 /// A client that the operator registered.

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     address::{Host, Rules},
+    secret::{Secret, Source},
     subject::{Admins, DEFAULT_TENANT},
     table::Fault,
 };
@@ -43,6 +44,12 @@ pub struct Inputs<'a> {
     pub files: &'a [File],
     /// Reads a file that a file names (`ca`), by its path from the folder or from the root.
     pub read: &'a dyn Fn(&str) -> Result<String, String>,
+    /// Reads a secret from where a file says it is kept.
+    pub secret: &'a dyn Fn(&Source) -> Result<Secret, String>,
+    /// Whether there is a web listener, on which people connect.
+    pub web: bool,
+    /// Whether `[connect] client_metadata_url` is set.
+    pub client_metadata: bool,
     /// `TOOLS_PRIVATE_NETWORK_ALLOWLIST`.
     pub private_allowlist: Option<&'a str>,
     /// `TOOLS_ACCESS_MODE`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Access, AccessMode, Approval, Endpoint, Server, Snapshot, Unasked};
+use super::{Access, AccessMode, Approval, Server, Snapshot, Unasked};
 use crate::{
     address::{Leg, Rules},
     refusal::{Code, Refusal},
@@ -54,17 +54,6 @@ impl Permit {
         Leg::Server(self.server.name.clone())
     }
 
-    /// Lets Tollgate fetch `url` for the OAuth of this server: https, or http to loopback where the file allows that.
-    /// Where the URL came from does not matter: a private address is reached only by a grant that names its host for
-    /// `oauth:NAME`.
-    ///
-    /// # Errors
-    ///
-    /// Anything else, and what is no absolute URL.
-    pub fn fetch(&self, _url: &str) -> Result<LegPermit, Refusal> {
-        unimplemented!()
-    }
-
     /// Why a call to `tool` may run without asking, if it may; `hinted` is what its pinned definition says of
     /// `readOnlyHint`. A table of the tool's own wins over `read_only`. Without a caller nothing is called.
     pub fn unasked(&self, tool: &str, hinted: bool) -> Option<Unasked> {
@@ -85,43 +74,6 @@ impl Permit {
     /// Whether the file hides `tool`.
     pub fn hidden(&self, tool: &str) -> bool {
         self.server.tools.get(tool).is_some_and(|own| own.hidden)
-    }
-}
-
-/// Proof that policy lets Tollgate fetch one URL for the OAuth of a server. Made only by [`Permit::fetch`]; demanded by
-/// `egress`.
-#[derive(Clone, Debug)]
-pub struct LegPermit {
-    server: Arc<Server>,
-    endpoint: Endpoint,
-    generation: u64,
-    addresses: Arc<Rules>,
-}
-
-impl LegPermit {
-    /// The server that it is for.
-    pub fn server(&self) -> &Arc<Server> {
-        &self.server
-    }
-
-    /// Where it goes.
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    /// The policy generation that decided.
-    pub fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    /// The address rules of that generation.
-    pub fn addresses(&self) -> &Arc<Rules> {
-        &self.addresses
-    }
-
-    /// The leg that address rules see.
-    pub fn leg(&self) -> Leg {
-        Leg::OAuth(self.server.name.clone())
     }
 }
 

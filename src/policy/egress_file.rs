@@ -120,7 +120,7 @@ fn port(table: &Table<'_>, host: Option<&Host>) -> Option<Port> {
         )));
         return None;
     }
-    if host.is_some_and(|host| !super::server_file::loopback(host)) {
+    if host.is_some_and(|host| !host.is_loopback()) {
         let message = "`any` is for loopback hosts only; name the port";
         table.fault(table.place_of("port").fault(message));
     }
@@ -154,14 +154,19 @@ fn leg(table: &Table<'_>, item: &Item<String>) -> Option<Leg> {
     if let Some(name) = written.strip_prefix("server:") {
         return Some(Leg::Server(name.into()));
     }
+    if let Some(name) = written.strip_prefix("oauth:") {
+        return Some(Leg::OAuth(name.into()));
+    }
     if written == "proxy" {
         return Some(Leg::Proxy);
     }
-    let later = written.starts_with("oauth:") || ["identity", "webhook"].contains(&written);
+    let later = ["identity", "webhook"].contains(&written);
     table.fault(item.fault(if later {
         format!("`{written}` is not available in this version; remove it")
     } else {
-        format!("found `{written}`, expected \"server:NAME\" or \"proxy\"; correct it")
+        format!(
+            "found `{written}`, expected \"server:NAME\", \"oauth:NAME\" or \"proxy\"; correct it"
+        )
     }));
     None
 }

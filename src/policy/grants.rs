@@ -30,6 +30,7 @@ pub(super) fn resolve(
             continue;
         };
         faults.extend(elsewhere(private, &grant, servers));
+        faults.extend(without_oauth(private, servers));
         faults.extend(unallowed(private, &grant, &egress.proxy));
         faults.extend(shut(private, &grant, servers, inputs));
         grants.push(grant);
@@ -37,6 +38,7 @@ pub(super) fn resolve(
     grants.extend(from_environment(inputs.private_allowlist, servers, faults));
     for draft in servers.values().flatten() {
         faults.extend(ungranted(draft, &grants));
+        faults.extend(ungranted_loopback(draft, &grants));
     }
     grants
 }
@@ -53,10 +55,18 @@ fn compiled(private: &Private) -> Option<Grant> {
     })
 }
 
-/// The names of servers among the legs.
+/// The names of servers among the legs that lead to them.
 fn named(private: &Private) -> impl Iterator<Item = (&Item<Leg>, &str)> {
     private.legs.iter().filter_map(|leg| match &leg.value {
         Leg::Server(name) => Some((leg, &**name)),
+        _ => None,
+    })
+}
+
+/// The names of servers among the legs that their OAuth needs.
+fn named_for_oauth(private: &Private) -> impl Iterator<Item = (&Item<Leg>, &str)> {
+    private.legs.iter().filter_map(|leg| match &leg.value {
+        Leg::OAuth(name) => Some((leg, &**name)),
         _ => None,
     })
 }
@@ -66,7 +76,8 @@ fn unknown(
     private: &Private,
     servers: &BTreeMap<&str, Option<Draft>>,
 ) -> impl Iterator<Item = Fault> {
-    let unknown = named(private).filter(|(_, name)| !servers.contains_key(name));
+    let named = named(private).chain(named_for_oauth(private));
+    let unknown = named.filter(|(_, name)| !servers.contains_key(name));
     unknown.map(|(leg, name)| {
         leg.fault(format!(
             "there is no server `{name}`; add servers/{name}.toml, or correct the name"
@@ -86,6 +97,21 @@ fn elsewhere(
             leg.fault(format!(
                 "server `{name}` is at {}, which this grant does not open; make host and port those of its url",
                 whereabouts(draft.server.endpoint.target())
+            ))
+        })
+    })
+}
+
+/// Legs for the OAuth of servers that have none: the grant would open nothing.
+fn without_oauth(
+    private: &Private,
+    servers: &BTreeMap<&str, Option<Draft>>,
+) -> impl Iterator<Item = Fault> {
+    named_for_oauth(private).filter_map(|(leg, name)| {
+        let draft = servers.get(name)?.as_ref()?;
+        draft.server.auth.oauth().is_none().then(|| {
+            leg.fault(format!(
+                "server `{name}` has no OAuth, so this opens nothing; set mode = \"oauth\" in its `[auth]`, or remove it"
             ))
         })
     })
@@ -159,12 +185,13 @@ fn judged(
         let leg = Leg::Server(server.name.clone());
         return Some((leg, server.endpoint.target().clone()));
     }
-    let proxy = grant.legs.contains(&Leg::Proxy);
+    let other = |leg: &&Leg| matches!(leg, Leg::Proxy | Leg::OAuth(_));
+    let leg = grant.legs.iter().find(other)?;
     let Port::Exact(port) = grant.port else {
         return None;
     };
     let target = Target::from_authority(&format!("{}:{port}", grant.host)).ok();
-    target.filter(|_| proxy).map(|target| (Leg::Proxy, target))
+    target.map(|target| (leg.clone(), target))
 }
 
 /// `insecure_http` without a grant would send plain text to wherever the name leads.
@@ -180,6 +207,22 @@ fn ungranted(draft: &Draft, grants: &[Grant]) -> Option<Fault> {
             "needs a private grant for {}; add a `[[private]]` table for \"server:{}\" to egress.toml, or use https",
             whereabouts(server.endpoint.target()),
             server.name
+        ))
+    })
+}
+
+/// `allow_http_loopback` without a grant would open nothing: loopback is private.
+fn ungranted_loopback(draft: &Draft, grants: &[Grant]) -> Option<Fault> {
+    let place = draft.plain.as_ref()?;
+    let name = &draft.server.name;
+    let leg = Leg::OAuth(name.clone());
+    let granted = grants
+        .iter()
+        .any(|grant| grant.legs.contains(&leg) && grant.host.is_loopback());
+    (!granted).then(|| {
+        place.fault(format!(
+            "opens nothing without a private grant; add a `[[private]]` table for \"oauth:{name}\" and a loopback host to \
+             egress.toml, or remove it"
         ))
     })
 }

@@ -11,7 +11,7 @@ mod tunnels;
 
 use std::{sync::Arc, time::SystemTime};
 
-use super::{Pattern, Server, server_file::loopback};
+use super::{Pattern, Server};
 use crate::{
     address::{Host, Scheme, Target},
     subject::Subject,
@@ -135,7 +135,7 @@ impl AllowRule {
     fn leads_to(&self, server: &Server) -> bool {
         let target = server.endpoint.target();
         self.host.covers_host(target.host())
-            && (!loopback(target.host()) || self.on_port(target.port()))
+            && (!target.host().is_loopback() || self.on_port(target.port()))
     }
 }
 
@@ -190,7 +190,7 @@ fn patterns_include(own: &[Pattern], others: &[Pattern]) -> bool {
 /// Whether a request to `target` would end at the host of `server`, or so nearly that it is taken for it.
 fn is_at(server: &Server, target: &Target) -> bool {
     let own = server.endpoint.target();
-    let apart = loopback(own.host()) && own.port() != target.port();
+    let apart = own.host().is_loopback() && own.port() != target.port();
     own.host() == target.host() && !apart
 }
 

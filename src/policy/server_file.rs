@@ -8,11 +8,11 @@ use sha2::{Digest, Sha256};
 
 use super::{
     Access, Approval, Endpoint, Era, File, Inputs, Mark, Pattern, Pin, ReadOnly, Relay, Server,
-    ServerLimits, ToolOverride, Trust,
+    ServerLimits, ToolOverride, Trust, auth_file,
     words::{word, words},
 };
 use crate::{
-    address::{Host, Scheme, Target},
+    address::{Scheme, Target},
     deadline::CEILING,
     subject::DEFAULT_TENANT,
     table::{self, Fault, Item, Place, Table},
@@ -35,6 +35,8 @@ pub(super) struct Draft {
     pub(super) names_tenants: bool,
     /// Where `insecure_http = true` stands, if it does: it needs a private grant.
     pub(super) insecure: Option<Place>,
+    /// Where `allow_http_loopback = true` stands in `[auth]`, if it does: it needs one too.
+    pub(super) plain: Option<Place>,
 }
 
 /// Reads a server's file; `None` where too little of it can be understood.
@@ -77,6 +79,7 @@ fn server(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Option<Draft> {
         ("legacy", Some(Era::Legacy)),
     ];
     let era = root.choice("era", &eras).unwrap_or_default();
+    let auth = auth_file::read(root, inputs);
     let trust = trust(root, &file_folder(root), inputs);
     let relay = relay(root);
     let tools = tools(root);
@@ -96,7 +99,7 @@ fn server(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Option<Draft> {
             mark,
             builtin,
             era,
-            auth: super::Auth::None,
+            auth: auth.auth,
             trust,
             relay,
             tools,
@@ -106,6 +109,7 @@ fn server(name: &str, root: &Table<'_>, inputs: &Inputs<'_>) -> Option<Draft> {
         pin: root.place_of("pin"),
         names_tenants,
         insecure,
+        plain: auth.plain,
     })
 }
 
@@ -127,43 +131,7 @@ fn relay(root: &Table<'_>) -> Relay {
 fn later(root: &Table<'_>) {
     root.unavailable(&["spec", "grants"]);
     root.only_false(&["trace"]);
-    if let Some(auth) = root.table("auth") {
-        auth.choice(
-            "mode",
-            &[
-                ("none", Some(())),
-                ("bearer", None),
-                ("header", None),
-                ("oauth", None),
-                ("shared", None),
-            ],
-        );
-        auth.unavailable(AUTH);
-    }
 }
-
-/// The keys of `[auth]` beside `mode`.
-const AUTH: &[&str] = &[
-    "header",
-    "secret",
-    "client_id",
-    "client_secret",
-    "issuer",
-    "registration",
-    "trusted_issuer",
-    "metadata_url",
-    "endpoints",
-    "pkce",
-    "resource",
-    "scopes",
-    "scopes_max",
-    "on_issuer_change",
-    "refresh_scope",
-    "token_auth_method",
-    "extra_authorize_params",
-    "revoke",
-    "allow_http_loopback",
-];
 
 /// The target, and the path with its query exactly as written. A url is never repeated in a message: it may hold a
 /// secret.
@@ -181,7 +149,7 @@ fn destination(url: &Item<String>, insecure: Option<&Place>, root: &Table<'_>) -
         }
     };
     match (target.scheme(), insecure) {
-        (Scheme::Http, None) if !loopback(target.host()) => root.fault(url.fault(
+        (Scheme::Http, None) if !target.host().is_loopback() => root.fault(url.fault(
             "plain http is for loopback only; use https, or set insecure_http = true and name the host in a \
              `[[private]]` table of egress.toml",
         )),
@@ -196,14 +164,6 @@ fn destination(url: &Item<String>, insecure: Option<&Place>, root: &Table<'_>) -
             root.fault(url.fault(format!("the path cannot be requested: {error}; {REMEDY}")))
         })
         .ok()
-}
-
-/// Whether `host` is the machine itself without asking anybody.
-pub(super) fn loopback(host: &Host) -> bool {
-    match host {
-        Host::Ip(ip) => ip.is_loopback(),
-        Host::Name(name) => name.as_str() == "localhost" || name.as_str().ends_with(".localhost"),
-    }
 }
 
 fn access(root: &Table<'_>) -> Access {

@@ -172,7 +172,7 @@ codes! {
     ConnectionLost "egress.connection_lost" Upstream 200 Tool, "the connection broke; whether the call took effect is not known; the result is incomplete: do not invent it";
 
     UpstreamStatus "upstream.status" Upstream 200 Tool, "the server refused the request; ask its operator";
-    UpstreamUnauthorized "upstream.unauthorized" Upstream 200 Tool, "the server wants credentials, which this version cannot provide";
+    UpstreamUnauthorized "upstream.unauthorized" Upstream 200 Tool, "ask the operator to set what the server wants in its [auth] table, or to see to its permissions there";
     UpstreamContentType "upstream.content_type" Upstream 200 Tool, "the server's url does not lead to an MCP endpoint; ask the operator to correct it";
     UpstreamMalformed "upstream.malformed" Upstream 200 Tool, "the server's answer is not valid; ask its operator";
     UpstreamWrongId "upstream.wrong_id" Upstream 200 Tool, "the server answered another request; ask its operator";

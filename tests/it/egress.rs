@@ -3,6 +3,7 @@
 mod body;
 mod connect;
 mod dns;
+mod fetch;
 mod hang;
 mod head;
 mod pool;

@@ -87,14 +87,18 @@ fn the_shipped_folder_loads_and_means_what_its_remarks_say() {
 fn the_drafts_of_the_shipped_folder_are_sound() {
     let folder = copy();
     let servers = folder.path().join("servers");
-    fs::rename(servers.join("_wiki.toml"), servers.join("wiki.toml")).expect("renamed");
+    for name in ["wiki", "github"] {
+        let (draft, file) = (format!("_{name}.toml"), format!("{name}.toml"));
+        fs::rename(servers.join(draft), servers.join(file)).expect("renamed");
+    }
     let faults = Loader::new(folder.path(), environment())
         .load()
-        .expect_err("its root is missing");
+        .expect_err("the root and the secret are missing");
     let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(
         text,
         [
+            "servers/github.toml:17:17: auth.client_secret: `github.secret`: cannot be read: No such file or directory (os error 2)",
             "servers/wiki.toml:8:7: ca[0]: `servers/corp-root.pem`: cannot be read: No such file or directory (os error 2)"
         ]
     );
@@ -112,12 +116,14 @@ const EVERY_TABLE: &[(&str, &str, &str)] = &[
         "`tollgate.toml`",
         "zzzzzz = 1\n[listen]\nzzzzzz = 1\n[listen.tls]\nzzzzzz = 1\n[identity]\nzzzzzz = 1\n[identity.admins]\n\
          zzzzzz = 1\n[identity.local]\nzzzzzz = 1\n[store]\nzzzzzz = 1\n[audit]\nzzzzzz = 1\n[limits]\nzzzzzz = 1\n[dns]\nzzzzzz = 1\n\
-         [[dns.zone]]\nzzzzzz = 1\n[egress]\nzzzzzz = 1\n[egress.parent]\nzzzzzz = 1\n",
+         [[dns.zone]]\nzzzzzz = 1\n[egress]\nzzzzzz = 1\n[egress.parent]\nzzzzzz = 1\n[vault]\nzzzzzz = 1\n\
+         [connect]\nzzzzzz = 1\n[web]\nzzzzzz = 1\n",
     ),
     (
         "servers/a.toml",
         "`servers/NAME.toml`",
-        "zzzzzz = 1\n[auth]\nzzzzzz = 1\n[relay]\nzzzzzz = 1\n[limits]\nzzzzzz = 1\n[tools.NAME]\nzzzzzz = 1\n",
+        "zzzzzz = 1\n[auth]\nmode = \"oauth\"\nzzzzzz = 1\n[auth.endpoints]\nzzzzzz = 1\n\
+         [auth.extra_authorize_params]\nzzzzzz = 1\n[relay]\nzzzzzz = 1\n[limits]\nzzzzzz = 1\n[tools.NAME]\nzzzzzz = 1\n",
     ),
     (
         "egress.toml",
@@ -215,7 +221,8 @@ fn the_readme_lists_every_key_and_no_other() {
         let documented = documented(&section(&readme, heading));
         // Tables that hold others are known by them.
         for table in [
-            "listen", "identity", "store", "audit", "limits", "dns", "egress",
+            "listen", "identity", "store", "audit", "limits", "dns", "egress", "vault", "connect",
+            "web",
         ] {
             if *file == "tollgate.toml" {
                 known.remove(table);

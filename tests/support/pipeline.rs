@@ -51,8 +51,12 @@ impl Pipeline {
         let journal = Journal::open(options, clock.clone(), &metrics).unwrap();
         let keyring = Keyring::open(&folder.path().join("keyring")).unwrap();
         let rounds = keyring.sealer("rounds");
-        let mac = keyring.mac("store");
-        let store = Store::open(&folder.path().join("tollgate.db"), mac, metrics.clone()).unwrap();
+        let store = Store::open(
+            &folder.path().join("tollgate.db"),
+            &keyring,
+            metrics.clone(),
+        )
+        .unwrap();
         let shared = Shared::new(
             journal.clone(),
             metrics.clone(),

@@ -55,7 +55,8 @@ fn at(key: &str, why: &str) -> Fault {
     }
 }
 
-fn secret(
+/// Reads the secret that a source names.
+pub(super) fn secret(
     source: &Source,
     read: &dyn Fn(&str) -> Result<Vec<u8>, String>,
 ) -> Result<Vec<u8>, String> {

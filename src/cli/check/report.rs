@@ -12,16 +12,16 @@ use serde::Serialize;
 use self::{
     proxy::ProxyReport,
     servers::{GrantReport, ServerReport},
-    settings::{access_mode, agents, egress, identity, name_servers},
+    settings::{access_mode, agents, egress, identity, keyring, name_servers, web},
     warnings::warnings,
 };
 use crate::{
     app::load::{Loaded, Loader},
-    cli::style::Styles,
+    cli::{auth, style::Styles},
 };
 
 /// What takes effect only at the next start.
-const RESTART: &str = "state_dir, store, listen (but allowed_origins), identity (but admins) and audit take effect at the next start";
+const RESTART: &str = "state_dir, store, listen (but allowed_origins), identity (but admins), vault and audit take effect at the next start";
 
 /// The shape of `--json`.
 #[derive(Debug, Serialize)]
@@ -35,11 +35,15 @@ pub(super) struct Report {
     agents: String,
     egress: String,
     ops: String,
+    web: String,
+    /// What clients are registered with; `None` where no server wants one.
+    redirect_uri: Option<String>,
     identity: String,
     name_servers: Vec<String>,
     access_mode: &'static str,
     state_dir: String,
     store: String,
+    keyring: String,
     warnings: Vec<String>,
 }
 
@@ -49,6 +53,8 @@ impl Report {
         let mut servers: Vec<_> = policy.servers.values().collect();
         servers.sort_by(|a, b| a.name.cmp(&b.name));
         let warnings = warnings(settings, policy, loader.environment(), &servers);
+        let connects = servers.iter().any(|server| auth::is_oauth(server));
+        let public_url = settings.public_url_or_default();
         Self {
             faults: [],
             folder: loader.folder().display().to_string(),
@@ -70,11 +76,16 @@ impl Report {
                 .listen
                 .ops
                 .map_or_else(|| "off".to_owned(), |ops| ops.to_string()),
+            web: web(settings),
+            redirect_uri: public_url
+                .filter(|_| connects)
+                .map(|url| auth::redirect_uri(&url)),
             identity: identity(&settings.identity.method),
             name_servers: name_servers(settings),
             access_mode: access_mode(policy.access_mode),
             state_dir: settings.state_dir.display().to_string(),
             store: format!("sqlite:{}", settings.store.display()),
+            keyring: keyring(settings),
             warnings,
         }
     }
@@ -99,6 +110,10 @@ impl Report {
         rows.row("agents", &self.agents);
         rows.row("egress", &self.egress);
         rows.row("ops", &self.ops);
+        rows.row("web", &self.web);
+        if let Some(uri) = &self.redirect_uri {
+            rows.row("redirect", uri);
+        }
         rows.row("identity", &self.identity);
         rows.list("dns", self.name_servers.iter().cloned());
         rows.row(
@@ -107,6 +122,7 @@ impl Report {
         );
         rows.row("state", &self.state_dir);
         rows.row("store", &self.store);
+        rows.row("keyring", &self.keyring);
         rows.row("restart", RESTART);
         for warning in &self.warnings {
             rows.row("warning", &styles.bad(warning));

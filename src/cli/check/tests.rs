@@ -61,13 +61,15 @@ proxy     none
 agents    127.0.0.1:8700, plain
 egress    127.0.0.1:8701, plain
 ops       127.0.0.1:8702
+web       127.0.0.1:8703, plain
 identity  keys
 dns       10.0.0.53:53
           10.1.0.53:53 for corp.example
 access    TOOLS_ACCESS_MODE: admins, whatever files say
 state     /nonexistent/state
 store     sqlite:/nonexistent/state/tollgate.db
-restart   state_dir, store, listen (but allowed_origins), identity (but admins) and audit take effect at the next start
+keyring   /nonexistent/state/keyring, guarded by the mode of the file alone
+restart   state_dir, store, listen (but allowed_origins), identity (but admins), vault and audit take effect at the next start
 warning   HTTPS_PROXY is set and ignored: Tollgate uses no proxy on its way out
 warning   there is no key, so nobody can call; make one with `tollgate agent-key new`
 warning   servers are for admins and nobody is one; name some in `[identity] admins`, or set access = \"everyone\"
@@ -83,6 +85,54 @@ warning   server `b` cannot be reached: `https://10.0.0.1` is in 10.0.0.0/8 (pri
         json["private_grants"][1]["origin"],
         "TOOLS_PRIVATE_NETWORK_ALLOWLIST"
     );
+}
+
+#[test]
+fn what_people_connect_is_told_with_what_acts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = "url = \"https://mcp.example.com/mcp\"\n[auth]\nmode = \"oauth\"\nclient_id = \"app\"\n\
+                  issuer = \"https://login.microsoftonline.com/common/v2.0\"\n";
+    let files = [
+        (
+            "tollgate.toml",
+            "public_url = \"https://t.example\"\n[vault]\nkey = \"env:KEY\"\n",
+        ),
+        ("servers/m.toml", server),
+        (
+            "servers/p.toml",
+            "url = \"http://p.corp.example/\"\ninsecure_http = true\n[auth]\nmode = \"bearer\"\n",
+        ),
+        (
+            "egress.toml",
+            "[[private]]\nhost = \"p.corp.example\"\nport = 80\nfor = [\"server:p\"]\n\
+             [[private]]\nhost = \"login.microsoftonline.com\"\nport = 443\nfor = [\"oauth:m\"]\n",
+        ),
+    ];
+    let loader = loader(folder.path(), &files);
+    let report = Report::new(&loader, &loader.load().expect("no faults"));
+    let text = report.text(Styles::plain());
+    for line in [
+        "servers   m at https://mcp.example.com, for admins of default, pin = \"first-use\", mode = \"oauth\" (client_id = \
+         \"app\", issuer = \"https://login.microsoftonline.com/common/v2.0\", registration = \"pre-registered\", pkce = \
+         \"assume_s256\", resource = \"omit\", refresh_scope = \"send\"), presets: entra\n",
+        "          p at http://p.corp.example, for admins of default, pin = \"first-use\", mode = \"bearer\"\n",
+        "          login.microsoftonline.com port 443 for oauth:m (egress.toml:5: [[private]])\n",
+        "web       127.0.0.1:8703, plain, reached at https://t.example\n",
+        "redirect  https://t.example/oauth/callback\n",
+        "keyring   /nonexistent/state/keyring, sealed by the key in env:KEY\n",
+        "warning   the key of the keyring is in the variable KEY, which other programs of this user can read; use \
+         credential: or file:\n",
+        "warning   server `p` gets credentials over plain http, which everybody on the way can read; use https\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&json(&report)).expect("JSON");
+    assert_eq!(json["servers"][0]["auth"]["mode"], "oauth");
+    assert_eq!(
+        json["servers"][0]["auth"]["presets"],
+        serde_json::json!(["entra"])
+    );
+    assert_eq!(json["redirect_uri"], "https://t.example/oauth/callback");
 }
 
 #[test]

@@ -7,9 +7,11 @@ use crate::{
     address::{Leg, Rules, Target},
     app::load::{self, Loaded, Loader},
     catalog::{Item, ItemKind, pins_file},
+    cli::auth,
     config,
     policy::{
-        self, Access, AccessMode, Approval, Head, Permit, Pin, ReadOnly, Server, Snapshot, Unasked,
+        self, Access, AccessMode, Approval, Auth, Head, Permit, Pin, ReadOnly, Server, Snapshot,
+        Unasked,
     },
     refusal::Code,
     subject::Subject,
@@ -41,6 +43,32 @@ impl Policy {
     /// Address rules of every leg.
     pub(super) fn rules(&self) -> &Rules {
         &self.snapshot().addresses
+    }
+
+    /// How `server` is shown who calls; `None` where it is not.
+    pub(super) fn auth(&self, server: &Server) -> Option<Decision> {
+        let shown = match &server.auth {
+            Auth::None => return None,
+            Auth::Bearer => "a token that each user enters",
+            Auth::Header(_) => "the value of a header that each user enters",
+            Auth::Shared(_) => "one secret for all callers",
+            Auth::OAuth(_) => "a token of each user's own connection",
+        };
+        let mut reason = format!("calls carry {shown}");
+        let settings = auth::settings(&server.auth);
+        if !settings.is_empty() {
+            reason += &format!("; {}", settings.join(", "));
+        }
+        if let Some(knobs) = server.auth.oauth() {
+            if !knobs.presets.is_empty() {
+                reason += &format!("; presets: {}", knobs.presets.join(", "));
+            }
+            if let Some(url) = self.0.settings.public_url_or_default() {
+                reason += &format!("; redirect URI {}", auth::redirect_uri(&url));
+            }
+        }
+        let rule = format!("mode = \"{}\"", server.auth.mode());
+        Some(Decision::allow("auth", &rule, reason))
     }
 
     /// `[dns]`.

@@ -84,9 +84,21 @@ impl Case<'_> {
         if let (Some(permit), Some(tool)) = (permit, tool) {
             decisions.push(policy::tool(&permit, tool));
         }
-        decisions
-            .extend(self.addresses(&Leg::Server(server.name.clone()), server.endpoint.target())?);
+        decisions.extend(self.policy.auth(server));
+        let leg = Leg::Server(server.name.clone());
+        decisions.extend(self.addresses(&leg, server.endpoint.target())?);
+        decisions.extend(self.issuer(server)?);
         Ok(self.report(shown, Some(server), decisions))
+    }
+
+    /// Where the authorization server is that the file names: it is reached by grants of its own.
+    fn issuer(&self, server: &Server) -> Result<Vec<Decision>, Failed> {
+        let knobs = server.auth.oauth();
+        let issuer = knobs.and_then(|knobs| knobs.issuer.as_deref());
+        match issuer.map(Target::from_wire) {
+            Some(Ok(target)) => self.addresses(&Leg::OAuth(server.name.clone()), &target),
+            _ => Ok(Vec::new()),
+        }
     }
 
     fn report(&self, target: String, server: Option<&Server>, decisions: Vec<Decision>) -> Report {

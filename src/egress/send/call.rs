@@ -8,7 +8,7 @@ use http::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use super::request::origin;
+use super::{Place, request::origin};
 use crate::{
     address::{JudgedAddr, Scheme},
     deadline::Deadline,
@@ -21,14 +21,12 @@ use crate::{
         http1::only_chunked,
         pool::{Key, keep_for},
     },
-    policy::Permit,
 };
 
 /// What the steps of one call share.
 pub(super) struct Call<'a> {
     pub(super) egress: &'a Egress,
-    pub(super) permit: &'a Permit,
-    pub(super) host: &'a Arc<str>,
+    pub(super) place: &'a Place<'a>,
     pub(super) deadline: Deadline,
 }
 
@@ -76,7 +74,7 @@ impl Call<'_> {
 
     /// An idle connection to one of the judged addresses, in their order.
     fn pooled(&self, addresses: &[JudgedAddr], now: Instant) -> Option<(Key, Box<Live>)> {
-        let mut key = Key::new(self.permit, *addresses.first()?);
+        let mut key = Key::new(self.place, *addresses.first()?);
         for address in addresses {
             key.at(*address);
             if let Some(live) = self.egress.0.pool.take(&key, now) {
@@ -88,18 +86,19 @@ impl Call<'_> {
 
     /// A fresh connection to one of the judged addresses.
     async fn open(&self, addresses: &[JudgedAddr]) -> Result<(Key, Box<Live>), Error> {
-        let server = self.permit.server();
-        let limit = server.limits.connect;
+        let (target, limit) = (self.place.endpoint.target(), self.place.limits.connect);
         let until = self.deadline.phase(limit);
         let connecting = async {
             let (stream, address) = dial::connect(&*self.egress.0.dialer, addresses, until)
                 .await
-                .map_err(|error| Error::unconnected(self.host, error, limit, self.deadline))?;
-            let stream = match server.endpoint.target().scheme() {
+                .map_err(|error| {
+                    Error::unconnected(self.place.host(), error, limit, self.deadline)
+                })?;
+            let stream = match target.scheme() {
                 Scheme::Http => stream,
                 Scheme::Https => {
                     let tls = &self.egress.0.tls;
-                    tls.connect(&server.trust, server.endpoint.target().host(), stream)
+                    tls.connect(self.place.trust, target.host(), stream)
                         .await
                         .map_err(|source| Error::Tls {
                             host: self.host(),
@@ -107,11 +106,11 @@ impl Call<'_> {
                         })?
                 }
             };
-            Ok((Key::new(self.permit, address), Live::new(stream)))
+            Ok((Key::new(self.place, address), Live::new(stream)))
         };
         timeout_at(until, connecting)
             .await
-            .unwrap_or_else(|_| Err(Error::connect_late(self.host, limit, self.deadline)))
+            .unwrap_or_else(|_| Err(Error::connect_late(self.place.host(), limit, self.deadline)))
     }
 
     /// Sends the request over `live`, `now`, and takes the head of the answer.
@@ -122,13 +121,13 @@ impl Call<'_> {
         wire: Wire,
         now: Instant,
     ) -> Result<(StatusCode, Fields, Box<Body>), Stopped> {
-        let limit = self.permit.server().limits.first_byte;
+        let limit = self.place.limits.first_byte;
         let (live, status, headers) = live
             .exchange(wire, self.deadline.phase_from(now, limit))
             .await
             .map_err(|broken| match broken {
                 Broken::NotSent(back) => Stopped::NotSent(back),
-                Broken::Lost(source) => Stopped::Failed(Error::broken(self.host, source)),
+                Broken::Lost(source) => Stopped::Failed(Error::broken(self.place.host(), source)),
                 Broken::Late if self.deadline.passed() => {
                     Stopped::Failed(Error::CallTimeout { host: self.host() })
                 }
@@ -149,7 +148,7 @@ impl Call<'_> {
         status: StatusCode,
         mut headers: Fields,
     ) -> Result<(StatusCode, Fields, Box<Body>), Error> {
-        let limits = &self.permit.server().limits;
+        let limits = &self.place.limits;
         if status == StatusCode::SWITCHING_PROTOCOLS {
             return Err(Error::Upgrade { host: self.host() });
         }
@@ -195,6 +194,6 @@ impl Call<'_> {
     }
 
     fn host(&self) -> Arc<str> {
-        self.host.clone()
+        self.place.host().clone()
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Method;
 
 use super::FieldLines;
-use crate::{address::Target, egress::exchange::Wire, policy::Server};
+use crate::{address::Target, egress::exchange::Wire, policy::Endpoint};
 
 /// Room for what stands in every head.
 const ROOM: usize = 96;
@@ -12,9 +12,14 @@ const ROOM: usize = 96;
 const SMALL: usize = 16 * 1024;
 
 /// The request as it goes over the wire: origin-form (RFC 9112, section 3.2.1), our `Host`, our framing.
-pub(super) fn wire(server: &Server, method: Method, fields: &FieldLines, body: Bytes) -> Wire {
+pub(in crate::egress) fn wire(
+    endpoint: &Endpoint,
+    method: Method,
+    fields: &FieldLines,
+    body: Bytes,
+) -> Wire {
     let joined = body.len() <= SMALL;
-    let (path, authority) = (server.endpoint.path().as_str(), server.endpoint.authority());
+    let (path, authority) = (endpoint.path().as_str(), endpoint.authority());
     let room = ROOM + path.len() + authority.len() + fields.as_bytes().len();
     let mut out = Vec::with_capacity(room + if joined { body.len() } else { 0 });
     let mut put = |parts: &[&[u8]]| parts.iter().for_each(|part| out.extend_from_slice(part));

@@ -1,3 +1,4 @@
+mod auth;
 mod grants;
 mod keys;
 mod servers;
@@ -30,6 +31,9 @@ fn inputs(files: &[File]) -> Inputs<'_> {
     Inputs {
         files,
         read: &|path| Err(format!("no file `{path}`")),
+        secret: &|source| Err(format!("no secret at {source:?}")),
+        web: true,
+        client_metadata: true,
         private_allowlist: None,
         access_mode: None,
         kubernetes: None,
@@ -95,7 +99,7 @@ fn faults_of_all_files_come_at_once_and_in_order() {
 access.toml: not available in this version; remove the file, or begin its name with `_`
 egress.toml:2:8: private[0].host: a private grant opens one exact host, never a pattern; write the host's name
 egress.toml:4:8: private[0].for[0]: `webhook` is not available in this version; remove it
-egress.toml:4:19: private[0].for[1]: found `x`, expected \"server:NAME\" or \"proxy\"; correct it
+egress.toml:4:19: private[0].for[1]: found `x`, expected \"server:NAME\", \"oauth:NAME\" or \"proxy\"; correct it
 keys.toml:1:1: key[0]: `user` is missing; add it
 keys.toml:2:10: key[0].sha256: expected 64 hexadecimal digits, the SHA-256 of a key; `tollgate agent-key new` writes them
 keys.toml:3:9: key[0].agent: expected 1 to 128 visible characters, without spaces at the ends; correct the name

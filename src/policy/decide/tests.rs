@@ -20,6 +20,9 @@ fn snapshot(access_mode: Option<&str>) -> Snapshot {
     let mut snapshot = compile(&Inputs {
         files: &files,
         read: &|_| Err(String::new()),
+        secret: &|source| Err(format!("no secret at {source:?}")),
+        web: true,
+        client_metadata: true,
         private_allowlist: None,
         access_mode,
         kubernetes: None,

@@ -28,6 +28,9 @@ fn compiled(
     let mut inputs = Inputs {
         files: &files,
         read: &|path| Err(format!("no file `{path}`")),
+        secret: &|source| Err(format!("no secret at {source:?}")),
+        web: true,
+        client_metadata: true,
         private_allowlist: None,
         access_mode: None,
         kubernetes: None,

@@ -13,6 +13,7 @@ use tollgate::{
         CallLimits, File, Head, Inputs, Local, ServerLimits, Snapshot, compile, decide,
         decide_egress, keys, lints,
     },
+    secret::Secret,
     subject::{Admins, Scopes, Subject},
     table::Fault,
 };
@@ -185,6 +186,9 @@ fn inputs(files: &[File], local: Option<Local>) -> Inputs<'_> {
     Inputs {
         files,
         read: &|path| Err(format!("no file `{path}`")),
+        secret: &|_| Ok(Secret::new(b"s3cret".to_vec())),
+        web: true,
+        client_metadata: true,
         private_allowlist: None,
         access_mode: None,
         kubernetes: None,

@@ -10,6 +10,7 @@ use super::{paths::Source, sources};
 /// A proof, and where alone it is made: a file (and the modules below it), or a room.
 const PROOFS: &[(&str, &str)] = &[
     ("Permit", "policy/decide"),
+    ("LegPermit", "policy/leg"),
     ("ProxyPermit", "policy/proxy/decide"),
     ("Target", "address/target"),
     ("JudgedAddr", "address/judge"),

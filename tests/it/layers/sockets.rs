@@ -97,6 +97,7 @@ const QUIET: &[&str] = &[
     "memchr",
     "mimalloc",
     "moka",
+    "oauth2",
     "prometheus-client",
     "rusqlite",
     "rustls",

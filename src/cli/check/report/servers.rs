@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::{
     address::{Grant, Port},
     catalog::{ItemKind, pins_file},
-    cli::style::counted,
+    cli::{auth, style::counted},
     policy::{Access, Pin, Server},
 };
 
@@ -19,6 +19,16 @@ pub(super) struct ServerReport {
     pin: &'static str,
     /// What a pins file holds.
     pins: Option<PinsReport>,
+    auth: AuthReport,
+}
+
+/// How it is shown who calls.
+#[derive(Debug, Serialize)]
+struct AuthReport {
+    mode: &'static str,
+    /// What differs from the defaults, in the words of the file.
+    settings: Vec<String>,
+    presets: Vec<&'static str>,
 }
 
 impl ServerReport {
@@ -36,17 +46,27 @@ impl ServerReport {
                 Pin::File(_) => "file",
             },
             pins: PinsReport::of(server),
+            auth: AuthReport {
+                mode: server.auth.mode(),
+                settings: auth::settings(&server.auth),
+                presets: server
+                    .auth
+                    .oauth()
+                    .map(|knobs| knobs.presets.clone())
+                    .unwrap_or_default(),
+            },
         }
     }
 
     pub(super) fn line(&self) -> String {
         let tenants = self.tenants.join(", ");
         format!(
-            "{} at {}, for {} of {tenants}, {}",
+            "{} at {}, for {} of {tenants}, {}{}",
             self.name,
             self.at,
             self.access,
-            self.pinned()
+            self.pinned(),
+            self.auth.said()
         )
     }
 
@@ -61,6 +81,23 @@ impl ServerReport {
                 counted(pins.others, "other item")
             ),
         }
+    }
+}
+
+impl AuthReport {
+    /// For the end of a server's line.
+    fn said(&self) -> String {
+        if self.mode == "none" {
+            return String::new();
+        }
+        let mut said = format!(", mode = \"{}\"", self.mode);
+        if !self.settings.is_empty() {
+            said += &format!(" ({})", self.settings.join(", "));
+        }
+        if !self.presets.is_empty() {
+            said += &format!(", presets: {}", self.presets.join(", "));
+        }
+        said
     }
 }
 

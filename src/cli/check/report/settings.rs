@@ -1,8 +1,11 @@
 //! What the settings amount to, a line each.
 
+use std::net::SocketAddr;
+
 use crate::{
     config::{Endpoint, Method, Settings},
     policy::AccessMode,
+    secret::Source,
 };
 
 pub(super) fn agents(settings: &Settings) -> String {
@@ -16,11 +19,34 @@ pub(super) fn agents(settings: &Settings) -> String {
 }
 
 pub(super) fn egress(settings: &Settings) -> String {
-    let egress = settings.listen.egress;
-    egress.map_or_else(
+    listener(settings, settings.listen.egress)
+}
+
+/// The web listener, and where people reach it.
+pub(super) fn web(settings: &Settings) -> String {
+    let place = listener(settings, settings.listen.web);
+    match &settings.public_url {
+        Some(url) if settings.listen.web.is_some() => format!("{place}, reached at {url}"),
+        _ => place,
+    }
+}
+
+fn listener(settings: &Settings, address: Option<SocketAddr>) -> String {
+    address.map_or_else(
         || "off".to_owned(),
-        |egress| with_tls(settings, &egress.to_string()),
+        |address| with_tls(settings, &address.to_string()),
     )
+}
+
+/// Where the keyring is, and what guards it.
+pub(super) fn keyring(settings: &Settings) -> String {
+    let sealed = match &settings.vault.key {
+        None => "guarded by the mode of the file alone".to_owned(),
+        Some(Source::Env(name)) => format!("sealed by the key in env:{name}"),
+        Some(Source::File(path)) => format!("sealed by the key in file:{path}"),
+        Some(Source::Credential(name)) => format!("sealed by the key in credential:{name}"),
+    };
+    format!("{}, {sealed}", settings.keyring().display())
 }
 
 fn with_tls(settings: &Settings, place: &str) -> String {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::{
-    address::{Host, Leg},
+    address::{Host, Leg, Scheme},
     clock::{Clock, SystemClock},
     config::{Environment, Method, Settings},
-    policy::{Access, AccessMode, Local, Pin, Server, Snapshot, lints},
+    policy::{Access, AccessMode, Auth, Local, Pin, Server, Snapshot, lints},
+    secret::Source,
 };
 
 /// All of them; `servers` stand in the order in which they are told of.
@@ -29,6 +30,7 @@ pub(super) fn warnings(
             .iter()
             .filter_map(|server| unused(server, method, policy)),
     );
+    warnings.extend(servers.iter().filter_map(|server| in_plain_text(server)));
     warnings.extend(idle_rules(method, policy));
     warnings
 }
@@ -46,6 +48,12 @@ fn general(settings: &Settings, policy: &Snapshot, environment: &Environment) ->
             "there is no key, so nobody can call; make one with `tollgate agent-key new`"
                 .to_owned(),
         );
+    }
+    if let Some(Source::Env(name)) = &settings.vault.key {
+        warnings.push(format!(
+            "the key of the keyring is in the variable {name}, which other programs of this user can read; use \
+             credential: or file:"
+        ));
     }
     let admins = &policy.admins;
     let closed = policy
@@ -102,6 +110,19 @@ fn unpinned(server: &Server) -> Option<String> {
         format!(
             "server `{name}` offers nothing: pins/{name}.json is not there; write it with `tollgate pin {name} \
              --accept-all` while tollgate runs"
+        )
+    })
+}
+
+/// A server that gets credentials over plain http to another machine.
+fn in_plain_text(server: &Server) -> Option<String> {
+    let target = server.endpoint.target();
+    let plain = target.scheme() == Scheme::Http && !target.host().is_loopback();
+    let shows = server.auth != Auth::None;
+    (plain && shows).then(|| {
+        format!(
+            "server `{}` gets credentials over plain http, which everybody on the way can read; use https",
+            server.name
         )
     })
 }

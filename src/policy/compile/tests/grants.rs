@@ -143,6 +143,59 @@ egress.toml:24:7: private[4].for: names nothing, so the grant opens nothing; wri
 }
 
 #[test]
+fn a_grant_for_oauth_is_for_a_server_that_has_one() {
+    let server = "url = \"https://a.corp.example/\"\n[auth]\nmode = \"oauth\"\n";
+    let grant = |host: &str, leg: &str| {
+        format!("[[private]]\nhost = \"{host}\"\nport = 443\nfor = [\"{leg}\"]\n")
+    };
+    let login = grant("login.corp.example", "oauth:a");
+    let opened = policy(&[("servers/a.toml", server), ("egress.toml", &login)]);
+    assert_eq!(
+        opened.addresses.grants[0].legs,
+        [Leg::OAuth("a".into())],
+        "its host need not be the server's"
+    );
+    let plain = "url = \"https://a.corp.example/\"\n";
+    assert_eq!(
+        faults(&[("servers/a.toml", plain), ("egress.toml", &login)]),
+        "egress.toml:4:8: private[0].for[0]: server `a` has no OAuth, so this opens nothing; set mode = \"oauth\" in its \
+         `[auth]`, or remove it"
+    );
+    assert_eq!(
+        faults(&[
+            ("servers/a.toml", server),
+            ("egress.toml", &grant("login.corp.example", "oauth:gone"))
+        ]),
+        "egress.toml:4:8: private[0].for[0]: there is no server `gone`; add servers/gone.toml, or correct the name"
+    );
+    assert_eq!(
+        faults(&[
+            ("servers/a.toml", server),
+            ("egress.toml", &grant("169.254.169.254", "oauth:a"))
+        ]),
+        "egress.toml:1:1: private[0]: no grant can open this: `https://169.254.169.254` is in 169.254.169.0/24 (cloud \
+         metadata, DNS and time services); no setting opens it; remove the grant"
+    );
+}
+
+#[test]
+fn plain_http_to_loopback_for_oauth_needs_a_grant_too() {
+    let server =
+        "url = \"https://a.example/\"\n[auth]\nmode = \"oauth\"\nallow_http_loopback = true\n";
+    assert_eq!(
+        faults(&[("servers/a.toml", server)]),
+        "servers/a.toml:4:23: auth.allow_http_loopback: opens nothing without a private grant; add a `[[private]]` table \
+         for \"oauth:a\" and a loopback host to egress.toml, or remove it"
+    );
+    let grant = "[[private]]\nhost = \"127.0.0.1\"\nport = \"any\"\nfor = [\"oauth:a\"]\n";
+    let opened = policy(&[("servers/a.toml", server), ("egress.toml", grant)]);
+    let knobs = opened.servers["a"].auth.oauth().expect("OAuth");
+    assert!(knobs.allow_http_loopback);
+    let issuer = format!("{server}issuer = \"http://127.0.0.1:9000\"\n");
+    policy(&[("servers/a.toml", &issuer), ("egress.toml", grant)]);
+}
+
+#[test]
 fn the_allowlist_of_the_environment_opens_registered_hosts_and_ports() {
     let files = [
         ("servers/a.toml", "url = \"http://localhost:9000/\"\n"),

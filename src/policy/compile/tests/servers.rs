@@ -144,9 +144,6 @@ spec = "https://api.example.com/openapi.json"
 access = "grants"
 grants = { users = [] }
 trace = true
-[auth]
-mode = "oauth"
-scopes = ["read"]
 "#;
     assert_eq!(
         faults(&[("servers/a.toml", text)]),
@@ -155,21 +152,19 @@ servers/a.toml:2:8: kind: `openapi` is not available in this version; use `mcp`
 servers/a.toml:4:8: spec: this key is not available in this version; remove it
 servers/a.toml:5:10: access: `grants` is not available in this version; use `admins`, `everyone`
 servers/a.toml:6:10: grants: this key is not available in this version; remove it
-servers/a.toml:7:9: trace: `true` is not available in this version; use `false`, or remove the key
-servers/a.toml:9:8: auth.mode: `oauth` is not available in this version; use `none`
-servers/a.toml:10:10: auth.scopes: this key is not available in this version; remove it"
+servers/a.toml:7:9: trace: `true` is not available in this version; use `false`, or remove the key"
     );
 }
 
 #[test]
 fn no_remedy_names_what_this_version_lacks() {
-    let text = "url = \"https://a.example/\"\nkind = \"stdio\"\nread_only = \"get_*\"\n[auth]\nzzzzzz = 1\n";
+    let text = "url = \"https://a.example/\"\nkind = \"stdio\"\nread_only = \"get_*\"\n[relay]\nzzzzzz = 1\n";
     assert_eq!(
         faults(&[("servers/a.toml", text)]),
         "\
 servers/a.toml:2:8: kind: found `stdio`, expected `mcp`
 servers/a.toml:3:13: read_only: found the string `get_*`, expected \"hints\" or a list of patterns, like [\"get_*\"]
-servers/a.toml:5:1: auth.zzzzzz: unknown key; expected `mode`"
+servers/a.toml:5:1: relay.zzzzzz: unknown key; expected one of `elicitation`, `sampling`, `roots`"
     );
 }
 

@@ -1,0 +1,120 @@
+//! What all clones of [`Connections`] share.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tokio::runtime::Handle;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use uuid::Uuid;
+
+use super::{
+    GrantKey, Needs, Records, Terms, cache::Cache, flights::Flights, lease::Patience, spool::Spool,
+};
+use crate::{
+    audit::{Journal, Kind, OutcomeKind, Phase, Record},
+    clock::Clock,
+    egress::Egress,
+    id,
+    policy::Permit,
+    refusal::Code,
+    subject::{Owner, Scopes, Subject},
+    telemetry::Metrics,
+    vault::Vault,
+};
+
+/// The parts of a process's connections.
+pub(super) struct Inner {
+    pub(super) records: Arc<dyn Records>,
+    pub(super) vault: Vault,
+    pub(super) egress: Egress,
+    pub(super) runtime: Handle,
+    pub(super) journal: Journal,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) terms: Arc<ArcSwap<Terms>>,
+    /// This process, as leases name it.
+    pub(super) holder: Uuid,
+    pub(super) cache: Cache,
+    pub(super) flights: Flights,
+    pub(super) patience: Patience,
+    pub(super) spool: Spool,
+    /// What runs to its end without anybody who waits.
+    pub(super) tasks: TaskTracker,
+    /// Nothing new is begun.
+    pub(super) closing: CancellationToken,
+}
+
+impl Inner {
+    pub(super) fn new(needs: Needs) -> Self {
+        Self {
+            holder: id::ordered(needs.clock.now()),
+            cache: Cache::new(),
+            flights: Flights::default(),
+            patience: Patience::new(),
+            spool: Spool::new(needs.spool),
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            records: needs.records,
+            vault: needs.vault,
+            egress: needs.egress,
+            runtime: needs.runtime,
+            journal: needs.journal,
+            metrics: needs.metrics,
+            clock: needs.clock,
+            terms: needs.terms,
+        }
+    }
+
+    /// Unix seconds.
+    pub(super) fn now(&self) -> i64 {
+        self.clock.unix()
+    }
+
+    /// Nothing of a connection that is gone, or another now, is believed any more.
+    pub(super) fn forget(&self, key: &GrantKey) {
+        self.cache.forget(key);
+        self.spool.forget(key);
+    }
+
+    /// Takes down what became of an owner's connection or secret. That it could not be kept stops nothing: what happened
+    /// at the provider has happened.
+    pub(super) fn note(
+        &self,
+        kind: Kind,
+        method: &'static str,
+        key: &GrantKey,
+        ended: (OutcomeKind, Option<Code>),
+    ) {
+        let mut record = Record::new(self.clock.now(), kind, Phase::Decision)
+            .by(Arc::new(subject(&key.owner)))
+            .ended(ended.0, ended.1);
+        record.server = Some(key.server.clone());
+        record.method = Some(method.into());
+        if let Err(error) = self.journal.queue(record) {
+            tracing::warn!(%error, server = %key.server, method, "what became of a connection is not on record");
+        }
+    }
+}
+
+/// The key of the permit's connection.
+pub(super) fn key(permit: &Permit) -> GrantKey {
+    GrantKey {
+        owner: permit.owner().clone(),
+        server: permit.server().name.clone(),
+    }
+}
+
+/// Tollgate itself, for this owner.
+pub(super) fn subject(owner: &Owner) -> Subject {
+    Subject {
+        tenant: owner.tenant.clone(),
+        agent: "tollgate".into(),
+        user: owner.user.clone(),
+        groups: Arc::from([]),
+        scopes: Scopes::default(),
+        conversation: None,
+        turn: None,
+        acting: None,
+        evidence: "tollgate".into(),
+    }
+}
