@@ -69,6 +69,7 @@ pub struct Metrics {
     /// Definitions that were pinned at first use.
     pub catalog_pinned: Counter,
     catalog_blocked: Family<Labels<1>, Counter>,
+    connect_refreshes: Family<Labels<1>, Counter>,
     store_operations: Family<Labels<1>, Counter>,
     store_failures: Family<Labels<1>, Counter>,
     store_seconds: Histogram,
@@ -185,6 +186,10 @@ impl Metrics {
                 "catalog_blocked",
                 "Definitions that are not offered, each counted once, by reason",
             ),
+            connect_refreshes: register.empty(
+                "connect_refreshes",
+                "Refreshes of connections' tokens that ended, by result",
+            ),
             store_operations: register
                 .empty("store_operations", "Uses of the database, by what was done"),
             store_failures: register.empty(
@@ -291,6 +296,12 @@ impl Metrics {
     /// The count of records of this kind; the journal asks once for each.
     pub fn audit_records(&self, kind: &'static str) -> Counter {
         self.audit_records.get_or_create_owned(&[("kind", kind)])
+    }
+
+    /// A refresh of a connection's token ended like this: `refreshed`, `refused`, `put_off`, `spooled`, `overtaken`.
+    pub fn connect_refreshed(&self, result: &'static str) {
+        let labels = [("result", result)];
+        self.connect_refreshes.get_or_create(&labels).inc();
     }
 
     /// The database was used for `operation`, and failed with a code if there is one.
