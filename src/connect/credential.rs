@@ -5,7 +5,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use zeroize::Zeroizing;
 
 use super::{
-    Error, GrantState, Inner, Key,
+    Challenge, Error, GrantState, Inner, Key, discovered,
     flights::Ended,
     grant,
     grant::Payload,
