@@ -114,17 +114,6 @@ pub enum Answer {
     Failed(Vec<String>),
 }
 
-/// What became of a server's connections.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Removed {
-    /// The server.
-    pub server: String,
-    /// Connections that there were.
-    pub connections: u64,
-    /// Of those, how many the provider revoked.
-    pub revoked: u64,
-}
-
 /// A link that signs a browser in, once.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Login {
@@ -144,6 +133,17 @@ impl fmt::Debug for Login {
             .field("user", &self.user)
             .finish_non_exhaustive()
     }
+}
+
+/// What became of a server's connections.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// The server.
+    pub server: String,
+    /// Connections that there were.
+    pub connections: u64,
+    /// Of those, how many the provider revoked.
+    pub revoked: u64,
 }
 
 /// What the control socket can do.

@@ -2,7 +2,7 @@
 
 use std::{
     process,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use arc_swap::ArcSwap;
@@ -58,7 +58,9 @@ pub(super) struct Core {
     /// What the last reload left open.
     pub(super) pending: Mutex<Pending>,
     /// The pages, where they are served.
-    pub(super) web: OnceLock<Web>,
+    pub(super) web: Option<Web>,
+    /// Where the pages are where `public_url` does not say so.
+    pub(super) pages: Arc<str>,
 }
 
 /// What a reload could not take up.
@@ -125,7 +127,7 @@ impl Core {
 
     fn apply(&self, loaded: &Loaded) {
         self.terms.store(Arc::new(terms(loaded)));
-        let terms = super::connect::terms(&loaded.settings);
+        let terms = super::connect::terms(&loaded.settings, &self.pages);
         self.connect_terms.store(Arc::new(terms));
         self.gateway.take_up(&loaded.policy);
         let policy = &loaded.policy;

@@ -14,6 +14,7 @@ pub struct Running {
     pub(super) agents: Option<Endpoint>,
     pub(super) egress: Option<Endpoint>,
     pub(super) ops: Option<Endpoint>,
+    pub(super) web: Option<Endpoint>,
     pub(super) sockets: Vec<PathBuf>,
 }
 
@@ -35,6 +36,11 @@ impl Running {
     /// Where the ops listener stands; `None` if it is off.
     pub fn ops(&self) -> Option<&Endpoint> {
         self.ops.as_ref()
+    }
+
+    /// Where the pages are served, with the real port; `None` if they are off.
+    pub fn web(&self) -> Option<&Endpoint> {
+        self.web.as_ref()
     }
 
     /// A handle for other threads.

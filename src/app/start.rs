@@ -21,7 +21,7 @@ use super::{
     ops,
     reload::{Outcome, Reloader},
     status::ListenerStatus,
-    worker,
+    web, worker,
 };
 use crate::{
     audit::{self, Journal, Record},
@@ -119,7 +119,9 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<Assembled, Erro
         answers: Memory::new(Egress::ANSWERS),
         metrics: metrics.clone(),
     };
-    let connect_terms = Arc::new(ArcSwap::from_pointee(connect::terms(&loaded.settings)));
+    let pages = web::address(&loaded.settings.listen, doors.web.as_ref());
+    let connect_terms = connect::terms(&loaded.settings, &pages);
+    let connect_terms = Arc::new(ArcSwap::from_pointee(connect_terms));
     let parts = connect::Parts {
         store: store.clone(),
         vault: keyring.vault(),
@@ -145,6 +147,18 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<Assembled, Erro
         clock.clone(),
         metrics.clone(),
     );
+    let reloader = Arc::new(reloader);
+    let parts = web::Parts {
+        connections: connections.clone(),
+        identity: identity.clone(),
+        store: store.clone(),
+        journal: journal.clone(),
+        metrics: metrics.clone(),
+        clock: clock.clone(),
+        terms: connect_terms.clone(),
+    };
+    let web = doors.web.as_ref();
+    let web = web.map(|_| web::open(parts, &keyring, reloader.clone()));
     let core = Core {
         terms: Arc::new(ArcSwap::from_pointee(terms(&loaded))),
         tls: doors.tls.clone(),
@@ -161,8 +175,9 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<Assembled, Erro
         workers: workers.get(),
         listeners: doors.status(),
         pending: Mutex::new(Pending::default()),
-        web: OnceLock::new(),
-        reloader: Arc::new(reloader),
+        web,
+        pages,
+        reloader,
         journal,
         store,
         metrics,
@@ -194,6 +209,7 @@ fn run(assembled: Assembled, control: UnixListener, grace: Duration) -> Result<R
     }
     let egress = doors.egress.as_ref().map(|egress| egress.address.clone());
     let ops = doors.ops.as_ref().map(|ops| ops.address.clone());
+    let web = doors.web.as_ref().map(|web| web.address.clone());
     let lobby = |connections| {
         let limits = Limits {
             connections,
@@ -216,7 +232,8 @@ fn run(assembled: Assembled, control: UnixListener, grace: Duration) -> Result<R
     let sockets_of = |bound: Option<Bound>| bound.map(|bound| bound.sockets).unwrap_or_default();
     let (agents_sockets, egress_sockets) = (sockets_of(doors.agents), sockets_of(doors.egress));
     let doors_of_workers = worker::Sockets::of_each(agents_sockets, egress_sockets);
-    let connect_thread = connect::start(connecting, &shared).inspect_err(|_| core.cut_all())?;
+    let connect_thread =
+        connect::start(connecting, &shared, doors.web).inspect_err(|_| core.cut_all())?;
     let workers = worker::start_all(doors_of_workers, &shared).inspect_err(|_| core.cut_all())?;
     let ops_thread = ops::start(shared, control, doors.ops).inspect_err(|_| core.cut_all())?;
     Ok(Running {
@@ -227,6 +244,7 @@ fn run(assembled: Assembled, control: UnixListener, grace: Duration) -> Result<R
         agents,
         egress,
         ops,
+        web,
         sockets,
     })
 }
@@ -243,6 +261,7 @@ struct Doors {
     agents: Option<Bound>,
     egress: Option<Bound>,
     ops: Option<Bound>,
+    web: Option<Bound>,
     tls: Option<Tls>,
 }
 
@@ -261,10 +280,12 @@ impl Doors {
             .egress
             .map(|egress| Bound::new(&Endpoint::Tcp(egress), workers.get()));
         let ops = listen.ops.map(|ops| Bound::new(&Endpoint::Tcp(ops), 1));
+        let web = listen.web.map(|web| Bound::new(&Endpoint::Tcp(web), 1));
         Ok(Self {
             agents: agents.transpose().map_err(failed("agents"))?,
             egress: egress.transpose().map_err(failed("egress"))?,
             ops: ops.transpose().map_err(failed("ops"))?,
+            web: web.transpose().map_err(failed("web"))?,
             tls: tls.transpose().map_err(failed("agents"))?,
         })
     }
@@ -282,6 +303,7 @@ impl Doors {
             of("agents", &self.agents, tls),
             of("egress", &self.egress, tls),
             of("ops", &self.ops, false),
+            of("web", &self.web, tls),
         ];
         listeners.into_iter().flatten().collect()
     }

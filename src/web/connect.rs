@@ -359,6 +359,7 @@ fn server(error: &Error) -> Option<String> {
         | Error::Browser
         | Error::IssuerMismatch
         | Error::Denied { .. }
+        | Error::Refused(_)
         | Error::Secret
         | Error::Records(_) => None,
     }
