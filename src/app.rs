@@ -7,6 +7,7 @@ pub mod control;
 mod core;
 mod desk;
 mod error;
+pub mod keys;
 pub mod load;
 mod ops;
 mod pins;
@@ -14,6 +15,7 @@ pub mod reload;
 mod running;
 mod start;
 pub mod status;
+mod vault;
 mod worker;
 
 pub use error::Error;

@@ -10,6 +10,7 @@ mod demo;
 mod drain;
 mod exit;
 pub mod explain;
+mod keys;
 mod pin;
 mod reload;
 mod replace;
@@ -18,6 +19,7 @@ mod socket;
 mod status;
 mod style;
 mod tunnels;
+mod vault;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -60,6 +62,10 @@ enum Command {
     Pin(pin::Args),
     /// Make, list and revoke agent keys.
     AgentKey(agent_key::Args),
+    /// Make and rotate the keys that seal tokens and secrets.
+    Keys(keys::Args),
+    /// Accept a restored database, or forget everything that is sealed.
+    Vault(vault::Args),
     /// Tell how the running process is.
     Status(status::Args),
     /// List the open tunnels of the forward proxy.
@@ -92,6 +98,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::AgentKey(args) => agent_key::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Pin(args) => pin::run(args),
+        Command::Keys(args) => keys::run(args),
+        Command::Vault(args) => vault::run(args),
         Command::Status(args) => status::run(args),
         Command::Tunnels(args) => tunnels::run(args),
         Command::Reload(args) => reload::run(args),

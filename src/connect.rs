@@ -12,6 +12,7 @@ mod issuer;
 pub mod pkce;
 mod records;
 pub mod register;
+mod reseal;
 pub mod resource;
 pub mod revoke;
 pub mod scopes;
@@ -24,6 +25,7 @@ use tokio::runtime::Handle;
 
 pub use error::Error;
 pub use records::*;
+pub use reseal::{Resealed, reseal};
 
 use crate::{
     audit::Journal,

@@ -21,7 +21,10 @@ use tokio::{
 };
 
 use self::pins::{Accepted, Pins, Selection};
-use super::status::Status;
+use super::{
+    keys::{KeyChange, KeysReport},
+    status::Status,
+};
 use crate::{deadline::CEILING, tunnel::OpenTunnel};
 
 /// The longest request line: it may name thousands of tools.
@@ -47,6 +50,13 @@ pub enum Request {
     Reload,
     /// The open tunnels of the forward proxy.
     Tunnels,
+    /// How the keyring stands, after a change if there is one.
+    Keys {
+        /// The change.
+        change: Option<KeyChange>,
+    },
+    /// Go on with a database that is older than one that was in use here.
+    VaultAcceptRestore,
     /// Finish what runs, then stop.
     Drain,
     /// What is pinned of a server, and what callers were shown that differs.
@@ -83,6 +93,10 @@ pub enum Answer {
     },
     /// To `tunnels`: what is open, the oldest first.
     Tunnels(Vec<OpenTunnel>),
+    /// To `keys`.
+    Keys(KeysReport),
+    /// To `vault_accept_restore`: the number of changes from which the database goes on.
+    RestoreAccepted(u64),
     /// The process drains.
     Draining,
     /// To `pins` and `pin_read`.

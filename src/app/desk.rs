@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     control::{Answer, Control, Request},
     core::Core,
-    pins,
+    keys, pins,
     reload::Outcome,
     worker,
 };
@@ -50,6 +50,18 @@ impl Control for Desk {
             Request::Status => Answer::Status(Box::new(core.status())),
             Request::Reload => self.reload().await,
             Request::Tunnels => Answer::Tunnels(core.tunnels.tunnels()),
+            Request::Keys { change } => match keys::in_process(core, change).await {
+                Ok(report) => Answer::Keys(report),
+                Err(why) => Answer::Failed(vec![why]),
+            },
+            Request::VaultAcceptRestore => {
+                let accepted = core.accept_restore().await;
+                core.record_admin("vault_accept_restore", accepted.is_ok());
+                match accepted {
+                    Ok(number) => Answer::RestoreAccepted(number),
+                    Err(why) => Answer::Failed(vec![why]),
+                }
+            }
             Request::Drain => {
                 core.record_admin("drain", true);
                 core.begin_drain();

@@ -21,6 +21,7 @@ use super::{
     ops,
     reload::{Outcome, Reloader},
     status::ListenerStatus,
+    vault::{Guard, Place},
     worker,
 };
 use crate::{
@@ -103,7 +104,9 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
     let metrics = Arc::new(Metrics::new());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let journal = Journal::open(records(&loaded.settings), clock.clone(), &metrics)?;
-    let keyring = Keyring::open(&loaded.settings.state_dir.join("keyring"))?;
+    let place = Place::new(&loaded.settings, reloader.loader().folder())?;
+    let keyring = place.open(&loaded.settings)?;
+    let guard = Guard::new(&loaded.settings, place, &keyring)?;
     let store = open_store(&loaded.settings.store, &keyring, &metrics)?;
     let doors = Doors::open(&loaded, workers)?;
     let shared = gateway::Shared::new(
@@ -138,12 +141,14 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
         reloader: Arc::new(reloader),
         journal,
         store,
+        guard,
         metrics,
         clock,
         started: Instant::now(),
     };
     core.metrics.policy_loaded(loaded.policy.generation);
     core.record(Record::lifecycle(core.clock.now(), "start"));
+    core.judge_age(core.store.found());
     Ok((Arc::new(core), doors))
 }
 
@@ -257,7 +262,7 @@ fn failed(name: &'static str) -> impl FnOnce(listen::Error) -> Error {
     move |source| Error::Listen { name, source }
 }
 
-fn make_state_dir(path: &Path) -> Result<(), Error> {
+pub(super) fn make_state_dir(path: &Path) -> Result<(), Error> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|source| Error::State {
         path: path.to_owned(),
@@ -267,7 +272,11 @@ fn make_state_dir(path: &Path) -> Result<(), Error> {
     guard::check(path, path).map_err(Error::LooseState)
 }
 
-fn open_store(path: &Path, keyring: &Keyring, metrics: &Arc<Metrics>) -> Result<Arc<Store>, Error> {
+pub(super) fn open_store(
+    path: &Path,
+    keyring: &Keyring,
+    metrics: &Arc<Metrics>,
+) -> Result<Arc<Store>, Error> {
     let folder = path.parent().unwrap_or(path);
     // As with the state folder: whoever can write there can put a database of his own in its place. One that is missing
     // is told of with the database.
@@ -278,7 +287,7 @@ fn open_store(path: &Path, keyring: &Keyring, metrics: &Arc<Metrics>) -> Result<
     Ok(Arc::new(store))
 }
 
-fn records(settings: &Settings) -> audit::Options {
+pub(super) fn records(settings: &Settings) -> audit::Options {
     audit::Options {
         on_failure: match settings.audit.on_failure {
             config::OnFailure::Stop => audit::OnFailure::Stop,
