@@ -3,6 +3,8 @@
 //! Never: judges a request.
 //! Fails as: [`Error`] at start; afterwards each room fails as its own.
 
+mod connect;
+mod connections;
 pub mod control;
 mod core;
 mod desk;
@@ -14,6 +16,7 @@ pub mod reload;
 mod running;
 mod start;
 pub mod status;
+mod web;
 mod worker;
 
 pub use error::Error;

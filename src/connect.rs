@@ -9,6 +9,7 @@ mod cache;
 pub mod challenge;
 mod change;
 mod clients;
+mod credential;
 mod disconnect;
 mod discovered;
 pub mod discovery;
@@ -28,6 +29,7 @@ mod metadata;
 mod pending;
 pub mod pkce;
 mod records;
+mod refresh;
 pub mod register;
 pub mod resource;
 mod return_to;
@@ -44,7 +46,7 @@ mod view;
 use std::{panic, path::PathBuf, sync::Arc};
 
 use arc_swap::ArcSwap;
-use tokio::{runtime::Handle, task::JoinHandle};
+use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle};
 
 pub use disconnect::Revoked;
 pub use error::Error;
@@ -89,6 +91,8 @@ pub struct Needs {
     pub terms: Arc<ArcSwap<Terms>>,
     /// The folder for what the database would not take.
     pub spool: PathBuf,
+    /// Told of each connection that was made, as far as it has room.
+    pub made: mpsc::Sender<Permit>,
 }
 
 /// A challenge as it came: the values of all `WWW-Authenticate` lines.
@@ -97,13 +101,13 @@ pub struct Challenge(pub Vec<Box<[u8]>>);
 
 impl Connections {
     /// Connections over what the process gives them. Results that a crash left in the spool are taken up first.
-    pub fn new(_needs: Needs) -> Self {
-        unimplemented!()
+    pub fn new(needs: Needs) -> Self {
+        Self(Inner::begin(needs))
     }
 
     /// Begins nothing new and waits for what runs, 15 s at most.
     pub async fn drain(&self) {
-        unimplemented!()
+        self.0.drain().await;
     }
 
     /// What the client id metadata document says (`/oauth/client-metadata.json`).
@@ -145,10 +149,10 @@ impl Connections {
     /// There is no connection, it has to be made again, or the provider is out of reach.
     pub async fn credential(
         &self,
-        _permit: &Permit,
-        _deadline: Deadline,
+        permit: &Permit,
+        deadline: Deadline,
     ) -> Result<Option<Credential>, Error> {
-        unimplemented!()
+        credential::current(&self.0, permit, deadline).await
     }
 
     /// The server answered 401 to `used`, which is `None` where nothing was sent. Another credential to send where there
@@ -159,12 +163,12 @@ impl Connections {
     /// As [`Connections::credential`]; [`Error::Required`] or [`Error::Reconnect`] where only the person can go on.
     pub async fn refused(
         &self,
-        _permit: &Permit,
-        _used: Option<&Credential>,
-        _challenge: &Challenge,
-        _deadline: Deadline,
+        permit: &Permit,
+        used: Option<&Credential>,
+        challenge: &Challenge,
+        deadline: Deadline,
     ) -> Result<Credential, Error> {
-        unimplemented!()
+        credential::another(&self.0, permit, used, challenge, deadline).await
     }
 
     /// The server answered 403 with a challenge: what to tell the caller, where it wants more scopes. `None` where it is

@@ -10,6 +10,7 @@ pub struct Running {
     pub(super) core: Arc<Core>,
     pub(super) workers: Vec<JoinHandle<()>>,
     pub(super) ops_thread: JoinHandle<()>,
+    pub(super) connect_thread: JoinHandle<()>,
     pub(super) agents: Option<Endpoint>,
     pub(super) egress: Option<Endpoint>,
     pub(super) ops: Option<Endpoint>,
@@ -53,6 +54,7 @@ impl Running {
         }
         self.core.stop.cancel();
         drop(self.ops_thread.join());
+        drop(self.connect_thread.join());
         for socket in self.sockets {
             // The next start replaces it as well.
             drop(std::fs::remove_file(socket));
