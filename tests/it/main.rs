@@ -7,6 +7,7 @@
 mod audit;
 mod audit_faults;
 mod connect_refresh;
+mod connect_flow;
 mod control;
 mod corpus;
 mod corpus_egress;
@@ -16,6 +17,7 @@ mod explain;
 mod gateway;
 mod layers;
 mod listen;
+mod oauth_cases;
 mod pin;
 mod plain;
 mod policy;
@@ -23,6 +25,7 @@ mod proxy;
 mod proxy_dns;
 mod store;
 mod tunnel;
+mod web;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
 #[path = "../support"]
 mod support {
@@ -36,6 +39,7 @@ mod support {
     pub(crate) mod nameserver;
     pub(crate) mod permit;
     pub(crate) mod pipeline;
+    pub(crate) mod provider;
     pub(crate) mod sound;
     pub(crate) mod tools;
     pub(crate) mod tunnels;
