@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
-use tokio::{runtime::Handle, time::timeout};
+use tokio::{runtime::Handle, sync::mpsc, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
@@ -36,6 +36,7 @@ pub(super) struct Inner {
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) terms: Arc<ArcSwap<Terms>>,
+    made: mpsc::Sender<Permit>,
     /// This process, as leases name it.
     pub(super) holder: Uuid,
     pub(super) cache: Cache<GrantKey, Known>,
@@ -89,7 +90,13 @@ impl Inner {
             metrics: needs.metrics,
             clock: needs.clock,
             terms: needs.terms,
+            made: needs.made,
         }
+    }
+
+    /// Tells of a connection that was made. Whoever listens also looks for himself where this finds no room.
+    pub(super) fn tell_made(&self, permit: &Permit) {
+        drop(self.made.try_send(permit.clone()));
     }
 
     /// Unix seconds.

@@ -50,6 +50,7 @@ pub(super) async fn enter(inner: &Inner, permit: &Permit, secret: &[u8]) -> Resu
     let key = inner::key(permit);
     put(inner, &Key::Secret(key.clone()), &entered).await?;
     inner.note(Kind::Connect, "entered", &key, (OutcomeKind::Allowed, None));
+    inner.tell_made(permit);
     Ok(())
 }
 

@@ -358,6 +358,7 @@ fn server(error: &Error) -> Option<String> {
         Error::State
         | Error::Browser
         | Error::IssuerMismatch
+        | Error::Refused(_)
         | Error::Denied { .. }
         | Error::Secret
         | Error::Records(_) => None,

@@ -280,6 +280,7 @@ impl End {
             &self.key,
             (OutcomeKind::Allowed, None),
         );
+        inner.tell_made(&self.permit);
         if let Some(replaced) = replaced {
             self.revoke(replaced, &row);
         }
