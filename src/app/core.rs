@@ -2,7 +2,7 @@
 
 use std::{
     process,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use arc_swap::ArcSwap;
@@ -14,6 +14,7 @@ use super::{
     load::Loaded,
     reload::{Outcome, Reloader},
     status::{FailingStatus, ListenerStatus, PolicyStatus, RecordsStatus, Status, caution},
+    vault::Guard,
 };
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
@@ -37,6 +38,7 @@ pub(super) struct Core {
     pub(super) tls: Option<Tls>,
     pub(super) journal: Journal,
     pub(super) store: Arc<Store>,
+    pub(super) guard: Guard,
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) identity: Identity,
@@ -58,7 +60,9 @@ pub(super) struct Core {
     /// What the last reload left open.
     pub(super) pending: Mutex<Pending>,
     /// The pages, where they are served.
-    pub(super) web: OnceLock<Web>,
+    pub(super) web: Option<Web>,
+    /// Where the pages are where `public_url` does not say so.
+    pub(super) pages: Arc<str>,
 }
 
 /// What a reload could not take up.
@@ -125,7 +129,7 @@ impl Core {
 
     fn apply(&self, loaded: &Loaded) {
         self.terms.store(Arc::new(terms(loaded)));
-        let terms = super::connect::terms(&loaded.settings);
+        let terms = super::connect::terms(&loaded.settings, &self.pages);
         self.connect_terms.store(Arc::new(terms));
         self.gateway.take_up(&loaded.policy);
         let policy = &loaded.policy;
@@ -217,6 +221,7 @@ impl Core {
                 waiting: records.waiting,
                 seq: records.head.seq,
             },
+            vault: self.guard.status(),
             failing: self.breakers.open().into_iter().map(failing).collect(),
             caution: caution(Uid::effective().as_raw()),
         }

@@ -36,7 +36,6 @@ pub(super) struct Inner {
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) terms: Arc<ArcSwap<Terms>>,
-    made: mpsc::Sender<Permit>,
     /// This process, as leases name it.
     pub(super) holder: Uuid,
     pub(super) cache: Cache<GrantKey, Known>,
@@ -45,6 +44,8 @@ pub(super) struct Inner {
     pub(super) flights: Flights,
     pub(super) patience: Patience,
     pub(super) spool: Spool,
+    /// Told of each connection that was made.
+    pub(super) made: mpsc::Sender<Permit>,
     /// What runs to its end without anybody who waits.
     pub(super) tasks: TaskTracker,
     /// Nothing new is begun.
@@ -92,11 +93,6 @@ impl Inner {
             terms: needs.terms,
             made: needs.made,
         }
-    }
-
-    /// Tells of a connection that was made. Whoever listens also looks for himself where this finds no room.
-    pub(super) fn tell_made(&self, permit: &Permit) {
-        drop(self.made.try_send(permit.clone()));
     }
 
     /// Unix seconds.

@@ -49,8 +49,10 @@ pub(super) async fn enter(inner: &Inner, permit: &Permit, secret: &[u8]) -> Resu
     };
     let key = inner::key(permit);
     put(inner, &Key::Secret(key.clone()), &entered).await?;
+    inner.forget(&key);
     inner.note(Kind::Connect, "entered", &key, (OutcomeKind::Allowed, None));
-    inner.tell_made(permit);
+    // Where there is no room, the next call tells what the server shows.
+    drop(inner.made.try_send(permit.clone()));
     Ok(())
 }
 

@@ -20,7 +20,7 @@ const STEPS: &[Step] = &[
     sealed::tables,
     // What counts its changes, and shows of which keyring it is.
     vault::tables,
-    // Sign-ins of browsers.
+    // Browsers.
     sessions::tables,
 ];
 

@@ -35,6 +35,11 @@ pub(super) fn tables(transaction: &Transaction<'_>, _: &Mac) -> rusqlite::Result
     )
 }
 
+/// Signs everybody out.
+pub(super) fn forget(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute_batch("DELETE FROM login_links; DELETE FROM sessions;")
+}
+
 impl Sessions for Store {
     fn put_link<'a>(&'a self, row: &'a LinkRow, now: i64) -> Kept<'a, ()> {
         let row = row.clone();

@@ -360,6 +360,7 @@ fn server(error: &Error) -> Option<String> {
         | Error::IssuerMismatch
         | Error::Refused(_)
         | Error::Denied { .. }
+        | Error::Refused(_)
         | Error::Secret
         | Error::Records(_) => None,
     }

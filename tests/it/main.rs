@@ -6,6 +6,7 @@
 
 mod audit;
 mod audit_faults;
+mod connect_flow;
 mod control;
 mod corpus;
 mod corpus_egress;
@@ -15,6 +16,7 @@ mod explain;
 mod gateway;
 mod layers;
 mod listen;
+mod oauth_cases;
 mod pin;
 mod plain;
 mod policy;
@@ -36,6 +38,7 @@ mod support {
     pub(crate) mod nameserver;
     pub(crate) mod permit;
     pub(crate) mod pipeline;
+    pub(crate) mod provider;
     pub(crate) mod sound;
     pub(crate) mod tools;
     pub(crate) mod tunnels;

@@ -120,7 +120,7 @@ fn confirm(entry: &Entry, form: &ServerForm, preview: &Preview) -> Markup {
         }
         form method="post" action=(route::connect(&entry.name)) {
             input type="hidden" name=(PROOF) value=(form.proof);
-            input type="hidden" name=(ISSUER) value=(preview.issuer_host);
+            input type="hidden" name=(ISSUER) value=(preview.issuer);
             @if let Some(url) = &form.return_to {
                 input type="hidden" name=(RETURN_TO) value=(url);
             }

@@ -56,7 +56,7 @@ impl Place {
         let clock = Hand::new();
         let keyring = Keyring::open(&folder.path().join("keyring")).unwrap();
         let file = folder.path().join("tollgate.db");
-        let store = Store::open(&file, keyring.mac("store"), Arc::<Metrics>::default()).unwrap();
+        let store = Store::open(&file, &keyring, Arc::<Metrics>::default()).unwrap();
         let browsers = Browsers::new(
             identity(clock.clone()),
             Arc::new(store),
