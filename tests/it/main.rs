@@ -6,6 +6,7 @@
 
 mod audit;
 mod audit_faults;
+mod connect_refresh;
 mod connect_flow;
 mod control;
 mod corpus;
