@@ -358,7 +358,6 @@ fn server(error: &Error) -> Option<String> {
         Error::State
         | Error::Browser
         | Error::IssuerMismatch
-        | Error::Refused(_)
         | Error::Denied { .. }
         | Error::Refused(_)
         | Error::Secret

@@ -7,6 +7,7 @@
 mod audit;
 mod audit_faults;
 mod connect_refresh;
+mod connect;
 mod connect_flow;
 mod control;
 mod corpus;
@@ -39,6 +40,7 @@ mod support {
     pub(crate) mod nameserver;
     pub(crate) mod permit;
     pub(crate) mod pipeline;
+    pub(crate) mod protected;
     pub(crate) mod provider;
     pub(crate) mod sound;
     pub(crate) mod tools;
