@@ -250,8 +250,12 @@ impl Gateway {
         use mcp::Method as M;
         match asked.asker.method {
             Some(M::ToolsList) => list::list(self, ask, asked, permit, entry, List::Tools).await,
-            Some(M::PromptsList) => list::list(self, ask, asked, permit, entry, List::Prompts).await,
-            Some(M::TemplatesList) => list::list(self, ask, asked, permit, entry, List::Templates).await,
+            Some(M::PromptsList) => {
+                list::list(self, ask, asked, permit, entry, List::Prompts).await
+            }
+            Some(M::TemplatesList) => {
+                list::list(self, ask, asked, permit, entry, List::Templates).await
+            }
             Some(M::Discover) => discover::discover(self, asked, permit, entry).await,
             Some(M::Initialize) => lifecycle::initialize(self, ask, asked, permit, entry).await,
             Some(M::Listen) => subscription::listen(self, ask, asked, permit, entry).await,

@@ -23,7 +23,11 @@ pub(super) async fn list(core: &Core) -> Answer {
 /// Ends every connection to a server and forgets what was discovered of it. Its file and its pins are the operator's.
 pub(super) async fn remove(core: &Core, server: &str) -> Answer {
     let removed = forget(core, server).await;
-    record(core, server, removed.as_ref().err().map(|refusal| refusal.code));
+    record(
+        core,
+        server,
+        removed.as_ref().err().map(|refusal| refusal.code),
+    );
     match removed {
         Ok(removed) => Answer::Removed(removed),
         Err(refusal) => Answer::Failed(vec![refusal.text()]),

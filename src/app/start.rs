@@ -215,8 +215,7 @@ fn run(assembled: Assembled, control: UnixListener, grace: Duration) -> Result<R
     let sockets_of = |bound: Option<Bound>| bound.map(|bound| bound.sockets).unwrap_or_default();
     let (agents_sockets, egress_sockets) = (sockets_of(doors.agents), sockets_of(doors.egress));
     let doors_of_workers = worker::Sockets::of_each(agents_sockets, egress_sockets);
-    let connect_thread =
-        connect::start(connecting, &shared).inspect_err(|_| core.cut_all())?;
+    let connect_thread = connect::start(connecting, &shared).inspect_err(|_| core.cut_all())?;
     let workers = worker::start_all(doors_of_workers, &shared).inspect_err(|_| core.cut_all())?;
     let ops_thread = ops::start(shared, control, doors.ops).inspect_err(|_| core.cut_all())?;
     Ok(Running {

@@ -35,9 +35,8 @@ pub(super) fn run(args: Args) -> ExitCode {
         Ok(_) => return Exit::Internal.into(),
         Err(exit) => return exit.into(),
     };
-    let wanted = |wanted: &Option<String>, found: &str| {
-        wanted.as_ref().is_none_or(|wanted| wanted == found)
-    };
+    let wanted =
+        |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
     connections
         .retain(|found| wanted(&args.user, &found.user) && wanted(&args.server, &found.server));
     match show(&*connections, args.json, text) {

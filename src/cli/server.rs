@@ -48,7 +48,10 @@ fn text(removed: &Removed) -> String {
         connections,
         revoked,
     } = removed;
-    let ended = counted(usize::try_from(*connections).unwrap_or(usize::MAX), "connection");
+    let ended = counted(
+        usize::try_from(*connections).unwrap_or(usize::MAX),
+        "connection",
+    );
     format!(
         "{ended} to `{server}` ended, {revoked} revoked by the provider; what was discovered of it is forgotten\n\
          now delete servers/{server}.toml; its pins are kept, so that a server of this name and URL is not taken as it \

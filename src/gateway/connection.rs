@@ -19,12 +19,7 @@ use crate::{
     connect::{self, Challenge, Connections},
     deadline::Deadline,
     id,
-    mcp::{
-        Era, Question, Revision,
-        capabilities::Offer,
-        reply::Page,
-        scan::Part,
-    },
+    mcp::{Era, Question, Revision, capabilities::Offer, reply::Page, scan::Part},
     policy::Permit,
     refusal::{Code, Refusal},
     upstream::Credentials,

@@ -283,7 +283,9 @@ impl Process {
             let path = file.unwrap().path();
             if path.extension().is_some_and(|end| end == "jsonl") {
                 let text = std::fs::read_to_string(path).unwrap();
-                assert!(!text.contains("at-1") && !text.contains("rt-1") && !text.contains("the-code"));
+                assert!(
+                    !text.contains("at-1") && !text.contains("rt-1") && !text.contains("the-code")
+                );
                 records.extend(text.lines().filter_map(summary));
             }
         }
@@ -308,7 +310,10 @@ struct Begun {
 
 impl Begun {
     fn cookie(&self) -> (String, String) {
-        (self.started.cookie.clone(), self.started.cookie_value.clone())
+        (
+            self.started.cookie.clone(),
+            self.started.cookie_value.clone(),
+        )
     }
 
     /// The parameters with which the browser was sent to the provider.
@@ -362,12 +367,22 @@ fn usual() -> Vec<(&'static str, Value)> {
         ),
         (
             "POST http://127.0.0.2:9000/register",
-            json!([registration("c-1"), registration("c-2"), registration("c-3")]),
+            json!([
+                registration("c-1"),
+                registration("c-2"),
+                registration("c-3")
+            ]),
         ),
         ("POST http://127.0.0.2:9000/token", tokens("1", "read")),
         ("POST http://127.0.0.2:9000/revoke", json!({})),
-        ("DELETE http://127.0.0.2:9000/register/c-1", json!({"status": 204})),
-        ("DELETE http://127.0.0.2:9000/register/c-2", json!({"status": 204})),
+        (
+            "DELETE http://127.0.0.2:9000/register/c-1",
+            json!({"status": 204}),
+        ),
+        (
+            "DELETE http://127.0.0.2:9000/register/c-2",
+            json!({"status": 204}),
+        ),
     ]
 }
 
@@ -440,11 +455,18 @@ async fn a_person_sees_what_is_asked_for_connects_and_comes_back() {
             redirect_host: "tollgate.example.com".into(),
         }
     );
-    assert_eq!(world.asked("POST http://127.0.0.2"), [""; 0], "nothing is registered");
+    assert_eq!(
+        world.asked("POST http://127.0.0.2"),
+        [""; 0],
+        "nothing is registered"
+    );
 
     let begun = process.start(&ann).await;
     let url = &begun.started.authorize_url;
-    assert!(url.starts_with("http://127.0.0.2:9000/authorize?tenant=1&"), "{url}");
+    assert!(
+        url.starts_with("http://127.0.0.2:9000/authorize?tenant=1&"),
+        "{url}"
+    );
     let sent = begun.sent();
     for (name, value) in [
         ("tenant", "1"),

@@ -38,12 +38,8 @@ pub(in crate::gateway) async fn awaited(gateway: &Gateway, ask: &Ask) -> bool {
 /// The servers that the caller may use and that want a credential of each user's own, by name.
 fn personal(ask: &Ask) -> Vec<Permit> {
     let servers = ask.policy.servers.values();
-    let personal = servers.filter(|server| {
-        matches!(
-            server.auth,
-            Auth::Bearer | Auth::Header(_) | Auth::OAuth(_)
-        )
-    });
+    let personal = servers
+        .filter(|server| matches!(server.auth, Auth::Bearer | Auth::Header(_) | Auth::OAuth(_)));
     let mut permits: Vec<Permit> = personal
         .filter_map(|server| policy::decide(&ask.policy, &ask.caller, &server.name).ok())
         .collect();

@@ -6,8 +6,7 @@ use serde_json::value::RawValue;
 use crate::{
     catalog::{Book, Item},
     gateway::{
-        Ask, Asked, Finding, Gateway,
-        builtin,
+        Ask, Asked, Finding, Gateway, builtin,
         discovery::{list::check_size, pinning},
         session::{Client, lifecycle},
     },

@@ -30,9 +30,8 @@ pub(in crate::gateway) async fn list(
     entry: &mut Entry,
     list: List,
 ) -> Result<Finding, Refusal> {
-    let awaited = list == List::Tools
-        && permit.server().builtin
-        && builtin::awaited(gateway, ask).await;
+    let awaited =
+        list == List::Tools && permit.server().builtin && builtin::awaited(gateway, ask).await;
     match shown(gateway, asked, permit, entry, list, awaited).await {
         Err(refusal) if connection::is_missing(refusal.code) => {
             standing::list(gateway, asked, permit, list, awaited).await

@@ -108,7 +108,10 @@ async fn connected(gateway: &Gateway, permit: &Permit) -> Result<(), Refusal> {
         return Ok(());
     }
     let deadline = Deadline::after(CONNECTING);
-    let asked = timeout_at(deadline.instant(), gateway.upstream.credential(permit, deadline));
+    let asked = timeout_at(
+        deadline.instant(),
+        gateway.upstream.credential(permit, deadline),
+    );
     match asked.await {
         Ok(found) => Ok(found.map(drop)?),
         Err(_) => Err(Refusal::new(

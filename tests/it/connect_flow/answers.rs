@@ -52,15 +52,27 @@ async fn a_state_is_good_once_and_only_as_it_was_given() {
     let (process, ann) = (world.process(), world.permit("ann"));
     let begun = process.start(&ann).await;
     let state = begun.state();
-    for forged in ["", "demo:ann", &state[1..], &state.to_lowercase(), &format!("{state}=")] {
+    for forged in [
+        "",
+        "demo:ann",
+        &state[1..],
+        &state.to_lowercase(),
+        &format!("{state}="),
+    ] {
         let query = [("code", "the-code"), ("state", forged), ("iss", ISSUER)];
         let ended = process.finish(&begun, &query).await;
         assert!(matches!(ended, Err(Error::State)), "{forged}");
     }
     let doubled = [begun.right().as_slice(), &[("state", "x")]].concat();
-    assert!(matches!(process.finish(&begun, &doubled).await, Err(Error::State)));
+    assert!(matches!(
+        process.finish(&begun, &doubled).await,
+        Err(Error::State)
+    ));
     let doubled = [begun.right().as_slice(), &[("code", "mine")]].concat();
-    assert!(matches!(process.finish(&begun, &doubled).await, Err(Error::State)));
+    assert!(matches!(
+        process.finish(&begun, &doubled).await,
+        Err(Error::State)
+    ));
 
     process.finish(&begun, &begun.right()).await.unwrap();
     let again = process.finish(&begun, &begun.right()).await;
@@ -74,10 +86,7 @@ async fn of_two_who_come_back_at_once_one_gets_it() {
     let (one, other, ann) = (world.process(), world.process(), world.permit("ann"));
     let begun = one.start(&ann).await;
     let right = begun.right();
-    let (first, second) = tokio::join!(
-        one.finish(&begun, &right),
-        other.finish(&begun, &right)
-    );
+    let (first, second) = tokio::join!(one.finish(&begun, &right), other.finish(&begun, &right));
     assert_eq!(u8::from(first.is_ok()) + u8::from(second.is_ok()), 1);
     assert_eq!(world.posted(TOKEN).len(), 1);
 }
@@ -102,7 +111,10 @@ async fn another_issuers_answer_neither_counts_nor_uses_the_flow_up() {
     let begun = process.start(&ann).await;
     let state = begun.state();
     let (code, state) = (("code", "the-code"), ("state", &*state));
-    let error = [("error", "access_denied"), ("error_description", "call 555-0100")];
+    let error = [
+        ("error", "access_denied"),
+        ("error_description", "call 555-0100"),
+    ];
     for wrong in [
         &[code, state, ("iss", OTHER)][..],
         &[code, state, ("iss", "http://127.0.0.2:9000/")],
@@ -113,7 +125,10 @@ async fn another_issuers_answer_neither_counts_nor_uses_the_flow_up() {
     ] {
         let ended = process.finish(&begun, wrong).await.unwrap_err();
         assert!(matches!(ended, Error::IssuerMismatch), "{wrong:?}");
-        assert!(!format!("{ended} {ended:?}").contains("555"), "nothing is shown");
+        assert!(
+            !format!("{ended} {ended:?}").contains("555"),
+            "nothing is shown"
+        );
     }
     assert_eq!(world.posted(TOKEN).len(), 0);
     process.finish(&begun, &begun.right()).await.unwrap();
@@ -142,7 +157,10 @@ async fn a_providers_refusal_is_shown_cut_and_cleaned() {
     let (process, ann) = (world.process(), world.permit("ann"));
     let begun = process.start(&ann).await;
     let state = begun.state();
-    let html = format!("<script>alert(1)</script>\u{1b}[2J\u{202e}{}", "x".repeat(400));
+    let html = format!(
+        "<script>alert(1)</script>\u{1b}[2J\u{202e}{}",
+        "x".repeat(400)
+    );
     let query = [
         ("error", "access_denied"),
         ("error_description", &*html),
@@ -189,7 +207,10 @@ async fn the_browser_goes_back_to_an_allowed_place_with_a_status() {
         let Err(Error::Unusable { what, .. }) = ended else {
             panic!("{wrong}");
         };
-        assert_eq!(what, "the page to go back to lies below none of [connect] return_to");
+        assert_eq!(
+            what,
+            "the page to go back to lies below none of [connect] return_to"
+        );
     }
     let place = "https://app.example.com/done?x=1";
     let goes = async |query: &[(&str, &str)]| {
@@ -223,7 +244,9 @@ async fn policy_judges_the_server_again() {
     let auth = ann.server().auth.clone();
     let moved = world.permit_at("http://127.0.0.1:9000/other", "ann", auth);
     assert_ne!(SERVER, "http://127.0.0.1:9000/other");
-    let ended = process.answered(&right, &cookies, ann.owner(), &moved).await;
+    let ended = process
+        .answered(&right, &cookies, ann.owner(), &moved)
+        .await;
     assert!(matches!(ended, Err(Error::Unusable { .. })), "it moved");
     let bob = world.permit("bob");
     let ended = process.answered(&right, &cookies, ann.owner(), &bob).await;

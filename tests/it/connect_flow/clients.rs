@@ -62,7 +62,10 @@ async fn another_redirect_uri_is_another_client() {
     );
     let sent = process.start(&ann).await.sent();
     assert_eq!(sent["client_id"], "c-2");
-    assert_eq!(sent["redirect_uri"], "https://moved.example.com/oauth/callback");
+    assert_eq!(
+        sent["redirect_uri"],
+        "https://moved.example.com/oauth/callback"
+    );
 }
 
 #[tokio::test]
@@ -78,7 +81,10 @@ async fn a_client_that_still_lives_is_kept_after_a_lost_flow() {
     world.wait(600);
     assert_eq!(process.start(&ann).await.sent()["client_id"], "c-1");
     assert_eq!(world.posted(TOKEN).len(), 2, "both have ended");
-    assert_eq!(process.start(&world.permit("cyd")).await.sent()["client_id"], "c-1");
+    assert_eq!(
+        process.start(&world.permit("cyd")).await.sent()["client_id"],
+        "c-1"
+    );
     assert_eq!(world.posted(TOKEN).len(), 2, "not again so soon");
     assert_eq!(world.asked(REGISTER).len(), 1);
 }
@@ -110,7 +116,11 @@ async fn a_provider_out_of_order_kills_no_client() {
     let (process, ann) = (world.process(), world.permit("ann"));
     process.start(&ann).await;
     world.wait(600);
-    for odd in [json!({"status": 500}), json!({"status": 404}), json!({"closes": true})] {
+    for odd in [
+        json!({"status": 500}),
+        json!({"status": 404}),
+        json!({"closes": true}),
+    ] {
         world.answer(&[("POST http://127.0.0.2:9000/token", odd)]);
         assert_eq!(process.start(&ann).await.sent()["client_id"], "c-1");
     }
@@ -142,7 +152,10 @@ async fn a_client_whose_secret_ends_before_the_flow_is_registered_again() {
     }});
     let methods = json!({"token_endpoint_auth_methods_supported": ["client_secret_basic"]});
     world.answer(&[
-        ("POST http://127.0.0.2:9000/register", json!([confidential, super::registration("c-2")])),
+        (
+            "POST http://127.0.0.2:9000/register",
+            json!([confidential, super::registration("c-2")]),
+        ),
         (
             "GET http://127.0.0.2:9000/.well-known/oauth-authorization-server",
             metadata(ISSUER, methods),
@@ -150,9 +163,15 @@ async fn a_client_whose_secret_ends_before_the_flow_is_registered_again() {
     ]);
     assert_eq!(process.connect(&ann).await.sent()["client_id"], "short");
     world.wait(6599);
-    assert_eq!(process.start(&world.permit("bob")).await.sent()["client_id"], "short");
+    assert_eq!(
+        process.start(&world.permit("bob")).await.sent()["client_id"],
+        "short"
+    );
     world.wait(1);
-    assert_eq!(process.start(&world.permit("cyd")).await.sent()["client_id"], "c-2");
+    assert_eq!(
+        process.start(&world.permit("cyd")).await.sent()["client_id"],
+        "c-2"
+    );
     let dead = State::NeedsReconnect("client_dead".into());
     assert_eq!(process.state(&ann).await, dead);
 }
@@ -193,7 +212,10 @@ async fn the_operators_client_and_the_document_need_no_registration() {
 async fn without_any_way_to_a_client_the_operator_is_told() {
     let world = World::new().await;
     let (process, ann) = (world.process(), world.permit("ann"));
-    world.answer(&[("POST http://127.0.0.2:9000/register", json!({"status": 403}))]);
+    world.answer(&[(
+        "POST http://127.0.0.2:9000/register",
+        json!({"status": 403}),
+    )]);
     let ended = process.try_start(&ann, None, ISSUER).await;
     assert!(matches!(ended, Err(Error::Client { .. })));
     assert_eq!(process.state(&ann).await, State::NotConnected);

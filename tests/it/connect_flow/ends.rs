@@ -41,7 +41,10 @@ async fn disconnecting_revokes_deletes_and_keeps_the_registration() {
         [pair("refresh_token", "rt-1"), pair("access_token", "at-1")]
     );
     assert_eq!(process.state(&ann).await, State::NotConnected);
-    assert!(matches!(process.token(&ann).await, Err(Error::Required { .. })));
+    assert!(matches!(
+        process.token(&ann).await,
+        Err(Error::Required { .. })
+    ));
     assert_eq!(process.state(&bob).await, State::Connected);
     let again = process.connections.disconnect(&ann, soon()).await.unwrap();
     assert_eq!(again, Revoked::Unsupported, "there is nothing");
@@ -139,7 +142,11 @@ async fn a_new_connection_replaces_the_old_one_and_is_not_revoked_with_it() {
     process.connect(&ann).await;
     assert_eq!(process.token(&ann).await.unwrap(), "Bearer at-2");
     process.connections.drain().await;
-    assert_eq!(revoked(&world), [], "one client's grants are one to its provider");
+    assert_eq!(
+        revoked(&world),
+        [],
+        "one client's grants are one to its provider"
+    );
 }
 
 #[tokio::test]
@@ -170,7 +177,10 @@ async fn a_server_is_forgotten_with_all_that_is_known_of_it() {
     let forgotten = process.connections.forget(&ann, soon()).await.unwrap();
     assert_eq!(forgotten, (2, 2));
     assert_eq!(revoked(&world).len(), 4);
-    assert_eq!(world.asked("DELETE "), ["DELETE http://127.0.0.2:9000/register/c-1"]);
+    assert_eq!(
+        world.asked("DELETE "),
+        ["DELETE http://127.0.0.2:9000/register/c-1"]
+    );
     for permit in [&ann, &bob, &cyd] {
         assert_eq!(process.state(permit).await, State::NotConnected);
     }
@@ -194,25 +204,38 @@ async fn a_static_secret_is_for_one_person_and_one_url() {
         assert!(matches!(ended, Err(Error::Secret)));
     }
     process.connections.enter(&ann, b"first").await.unwrap();
-    process.connections.enter(&ann, b"Token second").await.unwrap();
+    process
+        .connections
+        .enter(&ann, b"Token second")
+        .await
+        .unwrap();
     assert_eq!(process.token(&ann).await.unwrap(), "Token second");
     let view = process.view(&ann).await;
     assert_eq!((view.state, &*view.mode), (State::Connected, "header"));
-    assert!(matches!(process.token(&bob).await, Err(Error::Required { .. })));
+    assert!(matches!(
+        process.token(&bob).await,
+        Err(Error::Required { .. })
+    ));
 
     let moved = world.permit_at("http://127.0.0.1:9000/moved", "ann", key);
     let again = State::NeedsReconnect("origin_changed".into());
     assert_eq!(process.state(&moved).await, again);
     assert!(matches!(
         process.token(&moved).await,
-        Err(Error::Reconnect { reason: "origin_changed", .. })
+        Err(Error::Reconnect {
+            reason: "origin_changed",
+            ..
+        })
     ));
     let ended = process.connections.disconnect(&ann, soon()).await.unwrap();
     assert_eq!(ended, Revoked::Unsupported);
     assert_eq!(process.state(&ann).await, State::NotConnected);
 
     let oauth = process.connections.enter(&world.permit("ann"), b"x").await;
-    assert!(matches!(oauth, Err(Error::Unusable { .. })), "nobody enters a token");
+    assert!(
+        matches!(oauth, Err(Error::Unusable { .. })),
+        "nobody enters a token"
+    );
 }
 
 #[tokio::test]
@@ -232,7 +255,11 @@ async fn the_operator_sees_every_connection() {
         .collect();
     assert_eq!(
         seen,
-        [("ann", "oauth", true), ("bob", "oauth", true), ("cyd", "bearer", true)]
+        [
+            ("ann", "oauth", true),
+            ("bob", "oauth", true),
+            ("cyd", "bearer", true)
+        ]
     );
     let link = process.connections.link("demo");
     assert_eq!(link, "https://tollgate.example.com/connect/demo");

@@ -24,7 +24,10 @@ fn migrate(world: &World) {
             "POST http://127.0.0.3:9000/register",
             super::registration("other-1"),
         ),
-        ("POST http://127.0.0.3:9000/token", super::tokens("2", "read")),
+        (
+            "POST http://127.0.0.3:9000/token",
+            super::tokens("2", "read"),
+        ),
     ]);
 }
 
@@ -45,15 +48,26 @@ async fn another_issuer_is_confirmed_by_a_person_and_takes_nothing_over() {
         panic!("the page was of before");
     };
     assert_eq!((&*pinned, &*found), (ISSUER, OTHER));
-    assert_eq!(process.state(&bob).await, State::Connected, "nobody confirmed");
+    assert_eq!(
+        process.state(&bob).await,
+        State::Connected,
+        "nobody confirmed"
+    );
 
     let begun = process.try_start(&ann, None, OTHER).await.unwrap();
-    assert_eq!(begun.sent()["client_id"], "other-1", "clients do not follow");
+    assert_eq!(
+        begun.sent()["client_id"],
+        "other-1",
+        "clients do not follow"
+    );
     let changed = State::NeedsReconnect("issuer_changed".into());
     assert_eq!(process.state(&bob).await, changed);
     assert!(matches!(
         process.token(&bob).await,
-        Err(Error::Reconnect { reason: "issuer_changed", .. })
+        Err(Error::Reconnect {
+            reason: "issuer_changed",
+            ..
+        })
     ));
     let state = begun.state();
     let right = [("code", "the-code"), ("state", &*state), ("iss", OTHER)];
@@ -77,7 +91,10 @@ async fn an_operator_may_have_it_followed() {
     process.connect(&ann).await;
     migrate(&world);
     let preview = process.preview(&ann).await.unwrap();
-    assert_eq!((&*preview.issuer, preview.issuer_changed_from), (OTHER, None));
+    assert_eq!(
+        (&*preview.issuer, preview.issuer_changed_from),
+        (OTHER, None)
+    );
     let changed = State::NeedsReconnect("issuer_changed".into());
     assert_eq!(process.state(&ann).await, changed);
     process.try_start(&ann, None, OTHER).await.unwrap();
@@ -104,7 +121,10 @@ async fn an_endpoint_at_another_host_is_a_change_too() {
         "GET http://127.0.0.2:9000/.well-known/oauth-authorization-server",
         metadata(ISSUER, other_path),
     )]);
-    assert_eq!(process.preview(&ann).await.unwrap().issuer_changed_from, None);
+    assert_eq!(
+        process.preview(&ann).await.unwrap().issuer_changed_from,
+        None
+    );
 }
 
 #[tokio::test]
@@ -116,7 +136,10 @@ async fn a_provider_that_is_out_of_order_changes_nothing() {
         "GET http://127.0.0.1:9000/.well-known/oauth-protected-resource/mcp",
         json!({"status": 503}),
     )]);
-    assert!(matches!(process.preview(&ann).await, Err(Error::Transient { .. })));
+    assert!(matches!(
+        process.preview(&ann).await,
+        Err(Error::Transient { .. })
+    ));
     assert_eq!(process.state(&ann).await, State::Connected);
 }
 
@@ -137,7 +160,10 @@ async fn a_pin_that_was_changed_is_not_believed() {
         Some("unreadable: it was changed since it was pinned")
     );
     process.start(&ann).await;
-    assert_eq!(process.preview(&ann).await.unwrap().issuer_changed_from, None);
+    assert_eq!(
+        process.preview(&ann).await.unwrap().issuer_changed_from,
+        None
+    );
     let records = process.records().await;
     assert_eq!(records[0], "credential tampered refused vault.record");
 }
@@ -154,7 +180,9 @@ async fn a_flow_that_was_moved_to_another_state_is_none() {
     );
     assert_eq!(moved.unwrap(), 1);
     let right = hers.right();
-    let ended = process.answered(&right, &[hers.cookie()], ann.owner(), &ann).await;
+    let ended = process
+        .answered(&right, &[hers.cookie()], ann.owner(), &ann)
+        .await;
     assert!(matches!(ended, Err(Error::State)), "her flow is not his");
     process.finish(&begun, &begun.right()).await.unwrap();
 }

@@ -10,7 +10,9 @@ fn challenge(line: &str) -> Challenge {
 }
 
 fn insufficient(scope: &str) -> Challenge {
-    challenge(&format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\""))
+    challenge(&format!(
+        "Bearer error=\"insufficient_scope\", scope=\"{scope}\""
+    ))
 }
 
 #[tokio::test]
@@ -29,7 +31,11 @@ async fn what_a_server_wants_besides_is_asked_for_with_the_rest() {
     };
     assert_eq!(more(insufficient("write")).await, None, "not connected");
     process.connect(&ann).await;
-    for other in ["Bearer error=\"invalid_token\"", "Bearer scope=\"write\"", "Basic"] {
+    for other in [
+        "Bearer error=\"invalid_token\"",
+        "Bearer scope=\"write\"",
+        "Basic",
+    ] {
         assert_eq!(more(challenge(other)).await, None, "{other}");
     }
     assert_eq!(more(insufficient("read")).await, None, "it has that");
@@ -37,10 +43,17 @@ async fn what_a_server_wants_besides_is_asked_for_with_the_rest() {
     let write = vec!["write".to_owned()];
     assert_eq!(more(insufficient("write")).await, Some(write.clone()));
     assert_eq!(process.state(&ann).await, State::MorePermissions(write));
-    assert_eq!(process.token(&ann).await.unwrap(), "Bearer at-1", "it works still");
+    assert_eq!(
+        process.token(&ann).await.unwrap(),
+        "Bearer at-1",
+        "it works still"
+    );
     let other = world.process();
     assert_eq!(other.preview(&ann).await.unwrap().scopes, ["read", "write"]);
-    world.answer(&[("POST http://127.0.0.2:9000/token", tokens("2", "read write"))]);
+    world.answer(&[(
+        "POST http://127.0.0.2:9000/token",
+        tokens("2", "read write"),
+    )]);
     let begun = other.connect(&ann).await;
     assert_eq!(begun.sent()["scope"], "read write");
     assert_eq!(process.state(&ann).await, State::Connected);
@@ -55,7 +68,13 @@ async fn the_operator_bounds_it() {
     let (process, ann) = (world.process(), world.permit("ann"));
     process.connect(&ann).await;
     let wanted = insufficient("read admin");
-    assert!(process.connections.more_wanted(&ann, &wanted).await.is_none());
+    assert!(
+        process
+            .connections
+            .more_wanted(&ann, &wanted)
+            .await
+            .is_none()
+    );
     assert_eq!(process.state(&ann).await, State::Connected);
 }
 
@@ -72,9 +91,21 @@ async fn nobody_is_asked_for_the_same_more_than_three_times() {
         assert_eq!(process.state(&ann).await, State::Connected, "fewer is fine");
     }
     let process = world.process();
-    assert!(process.connections.more_wanted(&ann, &wanted).await.is_none());
+    assert!(
+        process
+            .connections
+            .more_wanted(&ann, &wanted)
+            .await
+            .is_none()
+    );
     let other = insufficient("delete");
-    assert!(process.connections.more_wanted(&ann, &other).await.is_some());
+    assert!(
+        process
+            .connections
+            .more_wanted(&ann, &other)
+            .await
+            .is_some()
+    );
 }
 
 #[tokio::test]
