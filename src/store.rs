@@ -1,5 +1,5 @@
 //! Owns: the database of this gateway, one SQLite file, and the one thread that uses it.
-//! Imports: layers 0–2, for the traits that other rooms own and `vault`'s marks.
+//! Imports: layers 0–3, for the traits that other rooms own and `vault`'s marks.
 //! Never: believes a row whose mark does not hold, or changes a database that it does not know.
 //! Fails as: [`Error`] at the start; then as the errors of the traits, with [`Unavailable`] inside.
 //!
@@ -20,6 +20,7 @@ mod pins;
 mod records;
 mod reset;
 mod sealed;
+mod sessions;
 mod vault;
 mod worker;
 
@@ -153,6 +154,8 @@ pub struct Store {
     worker: Worker,
     /// Whether the database is older than one that was in use here, so that no connection is read or written.
     older: AtomicBool,
+    /// How often anything sealed had been changed when it was opened.
+    found: u64,
 }
 
 impl Store {
@@ -178,9 +181,14 @@ impl Store {
         metrics: Arc<Metrics>,
     ) -> Result<Self, Error> {
         let database = database::Database::open(path, keyring, clock)?;
+        let found = database.found;
         let worker = Worker::start(database, metrics).map_err(Error::Thread)?;
         let older = AtomicBool::new(false);
-        Ok(Self { worker, older })
+        Ok(Self {
+            worker,
+            older,
+            found,
+        })
     }
 
     /// Waits for what was asked and closes the file, so that all of it is in that one. What is asked later is refused.

@@ -4,6 +4,7 @@
 use std::{
     sync::Arc,
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -17,6 +18,7 @@ use crate::{
     connect::{Connections, Needs, Terms},
     egress::Egress,
     gateway::Gateway,
+    listen::{Bound, Limits, Lobby, Socket},
     policy::Permit,
     store::Store,
     telemetry::Metrics,
@@ -27,8 +29,8 @@ use crate::{
 /// request.
 const MADE: usize = 64;
 
-/// Where the pages are, for an installation that names no other place.
-const PAGES: &str = "http://127.0.0.1:8703";
+/// Connections of the web listener.
+const BROWSERS: usize = 256;
 
 /// What connections are made of.
 pub(super) struct Parts {
@@ -76,32 +78,42 @@ pub(super) fn open(
     Ok((connections, idle))
 }
 
-/// The settings of all connections.
-pub(super) fn terms(settings: &Settings) -> Terms {
+/// The settings of all connections; `pages` is where the pages are where the file does not say so.
+pub(super) fn terms(settings: &Settings, pages: &Arc<str>) -> Terms {
     Terms {
-        public_url: settings.public_url.clone().unwrap_or_else(|| PAGES.into()),
+        public_url: settings.public_url.as_ref().unwrap_or(pages).clone(),
         client_metadata_url: settings.connect.client_metadata_url.clone(),
         return_to: settings.connect.return_to.clone(),
     }
 }
 
-/// Starts the thread.
-pub(super) fn start(idle: Idle, shared: &worker::Shared) -> Result<JoinHandle<()>, Error> {
+/// Starts the thread, which also serves the pages.
+pub(super) fn start(
+    idle: Idle,
+    shared: &worker::Shared,
+    pages: Option<Bound>,
+) -> Result<JoinHandle<()>, Error> {
     let Idle {
         runtime,
         egress,
         made,
     } = idle;
     let gateway = worker::through(shared, &egress);
-    let core = shared.core.clone();
+    let (core, grace) = (shared.core.clone(), shared.grace);
+    let pages = pages.and_then(|mut bound| bound.sockets.pop());
+    let serve = async move {
+        let work = work(&core, &egress, &gateway, made);
+        tokio::join!(work, show(&core, pages, grace));
+        core.stop.cancelled().await;
+    };
     thread::Builder::new()
         .name("connect".to_owned())
-        .spawn(move || runtime.block_on(serve(&core, &egress, &gateway, made)))
+        .spawn(move || runtime.block_on(serve))
         .map_err(Error::Thread)
 }
 
 /// Until the process drains, and what runs then has come to its end, and nobody asks for credentials any more.
-async fn serve(core: &Core, egress: &Egress, gateway: &Gateway, made: mpsc::Receiver<Permit>) {
+async fn work(core: &Core, egress: &Egress, gateway: &Gateway, made: mpsc::Receiver<Permit>) {
     let work = async {
         tokio::join!(pin(gateway, made), worker::keep_up(core, egress, gateway));
     };
@@ -113,7 +125,23 @@ async fn serve(core: &Core, egress: &Egress, gateway: &Gateway, made: mpsc::Rece
         () = core.connections.drain() => {}
         () = core.cut.cancelled() => {}
     }
-    core.stop.cancelled().await;
+}
+
+/// Serves the pages until the process drains.
+async fn show(core: &Core, socket: Option<Socket>, grace: Duration) {
+    let Some(web) = &core.web else {
+        return;
+    };
+    let limits = Limits {
+        connections: BROWSERS,
+        ..Limits::default()
+    };
+    let (metrics, drain) = (core.metrics.clone(), core.drain.clone());
+    let lobby = Lobby::new(limits, core.tls.clone(), metrics, drain);
+    tokio::select! {
+        () = worker::attend(socket, &lobby, web.clone()) => {}
+        () = worker::patience(core, grace) => {}
+    }
 }
 
 /// Reads what servers show to whom they did not know before.

@@ -14,6 +14,7 @@ use super::{
     load::Loaded,
     reload::{Outcome, Reloader},
     status::{FailingStatus, ListenerStatus, PolicyStatus, RecordsStatus, Status, caution},
+    vault::Guard,
 };
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
@@ -27,6 +28,7 @@ use crate::{
     telemetry::Metrics,
     tunnel,
     upstream::{Breakers, Eras, OpenCircuit},
+    web::Web,
 };
 
 /// The heart of a running process.
@@ -36,6 +38,7 @@ pub(super) struct Core {
     pub(super) tls: Option<Tls>,
     pub(super) journal: Journal,
     pub(super) store: Arc<Store>,
+    pub(super) guard: Guard,
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) identity: Identity,
@@ -56,6 +59,10 @@ pub(super) struct Core {
     pub(super) started: Instant,
     /// What the last reload left open.
     pub(super) pending: Mutex<Pending>,
+    /// The pages, where they are served.
+    pub(super) web: Option<Web>,
+    /// Where the pages are where `public_url` does not say so.
+    pub(super) pages: Arc<str>,
 }
 
 /// What a reload could not take up.
@@ -122,7 +129,7 @@ impl Core {
 
     fn apply(&self, loaded: &Loaded) {
         self.terms.store(Arc::new(terms(loaded)));
-        let terms = super::connect::terms(&loaded.settings);
+        let terms = super::connect::terms(&loaded.settings, &self.pages);
         self.connect_terms.store(Arc::new(terms));
         self.gateway.take_up(&loaded.policy);
         let policy = &loaded.policy;
@@ -214,6 +221,7 @@ impl Core {
                 waiting: records.waiting,
                 seq: records.head.seq,
             },
+            vault: self.guard.status(),
             failing: self.breakers.open().into_iter().map(failing).collect(),
             caution: caution(Uid::effective().as_raw()),
         }

@@ -14,6 +14,7 @@ pub struct Running {
     pub(super) agents: Option<Endpoint>,
     pub(super) egress: Option<Endpoint>,
     pub(super) ops: Option<Endpoint>,
+    pub(super) web: Option<Endpoint>,
     pub(super) sockets: Vec<PathBuf>,
 }
 
@@ -35,6 +36,11 @@ impl Running {
     /// Where the ops listener stands; `None` if it is off.
     pub fn ops(&self) -> Option<&Endpoint> {
         self.ops.as_ref()
+    }
+
+    /// Where the pages are served, with the real port; `None` if they are off.
+    pub fn web(&self) -> Option<&Endpoint> {
+        self.web.as_ref()
     }
 
     /// A handle for other threads.
@@ -62,7 +68,10 @@ impl Running {
         let core = self.core;
         core.record(Record::lifecycle(core.clock.now(), "stop"));
         let runtime = worker::runtime().map_err(Error::Thread)?;
-        runtime.block_on(core.store.close());
+        runtime.block_on(async {
+            core.look_at_age().await;
+            core.store.close().await;
+        });
         runtime
             .block_on(core.journal.close())
             .map_err(Error::Unrecorded)

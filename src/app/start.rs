@@ -21,7 +21,8 @@ use super::{
     ops,
     reload::{Outcome, Reloader},
     status::ListenerStatus,
-    worker,
+    vault::{Guard, Place},
+    web, worker,
 };
 use crate::{
     audit::{self, Journal, Record},
@@ -111,7 +112,9 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<Assembled, Erro
     let metrics = Arc::new(Metrics::new());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let journal = Journal::open(records(&loaded.settings), clock.clone(), &metrics)?;
-    let keyring = Keyring::open(&loaded.settings.state_dir.join("keyring"))?;
+    let place = Place::new(&loaded.settings, reloader.loader().folder())?;
+    let keyring = place.open(&loaded.settings)?;
+    let guard = Guard::new(&loaded.settings, place, &keyring)?;
     let store = open_store(&loaded.settings.store, &keyring, &metrics)?;
     let doors = Doors::open(&loaded, workers)?;
     let way_out = worker::WayOut {
@@ -119,7 +122,9 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<Assembled, Erro
         answers: Memory::new(Egress::ANSWERS),
         metrics: metrics.clone(),
     };
-    let connect_terms = Arc::new(ArcSwap::from_pointee(connect::terms(&loaded.settings)));
+    let pages = web::address(&loaded.settings.listen, doors.web.as_ref());
+    let connect_terms = connect::terms(&loaded.settings, &pages);
+    let connect_terms = Arc::new(ArcSwap::from_pointee(connect_terms));
     let parts = connect::Parts {
         store: store.clone(),
         vault: keyring.vault(),
@@ -145,6 +150,18 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<Assembled, Erro
         clock.clone(),
         metrics.clone(),
     );
+    let reloader = Arc::new(reloader);
+    let parts = web::Parts {
+        connections: connections.clone(),
+        identity: identity.clone(),
+        store: store.clone(),
+        journal: journal.clone(),
+        metrics: metrics.clone(),
+        clock: clock.clone(),
+        terms: connect_terms.clone(),
+    };
+    let web = doors.web.as_ref();
+    let web = web.map(|_| web::open(parts, &keyring, reloader.clone()));
     let core = Core {
         terms: Arc::new(ArcSwap::from_pointee(terms(&loaded))),
         tls: doors.tls.clone(),
@@ -161,15 +178,19 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<Assembled, Erro
         workers: workers.get(),
         listeners: doors.status(),
         pending: Mutex::new(Pending::default()),
-        reloader: Arc::new(reloader),
+        web,
+        pages,
+        reloader,
         journal,
         store,
+        guard,
         metrics,
         clock,
         started: Instant::now(),
     };
     core.metrics.policy_loaded(loaded.policy.generation);
     core.record(Record::lifecycle(core.clock.now(), "start"));
+    core.judge_age(core.store.found());
     Ok(Assembled {
         core: Arc::new(core),
         doors,
@@ -193,6 +214,7 @@ fn run(assembled: Assembled, control: UnixListener, grace: Duration) -> Result<R
     }
     let egress = doors.egress.as_ref().map(|egress| egress.address.clone());
     let ops = doors.ops.as_ref().map(|ops| ops.address.clone());
+    let web = doors.web.as_ref().map(|web| web.address.clone());
     let lobby = |connections| {
         let limits = Limits {
             connections,
@@ -215,7 +237,8 @@ fn run(assembled: Assembled, control: UnixListener, grace: Duration) -> Result<R
     let sockets_of = |bound: Option<Bound>| bound.map(|bound| bound.sockets).unwrap_or_default();
     let (agents_sockets, egress_sockets) = (sockets_of(doors.agents), sockets_of(doors.egress));
     let doors_of_workers = worker::Sockets::of_each(agents_sockets, egress_sockets);
-    let connect_thread = connect::start(connecting, &shared).inspect_err(|_| core.cut_all())?;
+    let connect_thread =
+        connect::start(connecting, &shared, doors.web).inspect_err(|_| core.cut_all())?;
     let workers = worker::start_all(doors_of_workers, &shared).inspect_err(|_| core.cut_all())?;
     let ops_thread = ops::start(shared, control, doors.ops).inspect_err(|_| core.cut_all())?;
     Ok(Running {
@@ -226,6 +249,7 @@ fn run(assembled: Assembled, control: UnixListener, grace: Duration) -> Result<R
         agents,
         egress,
         ops,
+        web,
         sockets,
     })
 }
@@ -242,6 +266,7 @@ struct Doors {
     agents: Option<Bound>,
     egress: Option<Bound>,
     ops: Option<Bound>,
+    web: Option<Bound>,
     tls: Option<Tls>,
 }
 
@@ -260,10 +285,12 @@ impl Doors {
             .egress
             .map(|egress| Bound::new(&Endpoint::Tcp(egress), workers.get()));
         let ops = listen.ops.map(|ops| Bound::new(&Endpoint::Tcp(ops), 1));
+        let web = listen.web.map(|web| Bound::new(&Endpoint::Tcp(web), 1));
         Ok(Self {
             agents: agents.transpose().map_err(failed("agents"))?,
             egress: egress.transpose().map_err(failed("egress"))?,
             ops: ops.transpose().map_err(failed("ops"))?,
+            web: web.transpose().map_err(failed("web"))?,
             tls: tls.transpose().map_err(failed("agents"))?,
         })
     }
@@ -281,6 +308,7 @@ impl Doors {
             of("agents", &self.agents, tls),
             of("egress", &self.egress, tls),
             of("ops", &self.ops, false),
+            of("web", &self.web, tls),
         ];
         listeners.into_iter().flatten().collect()
     }
@@ -290,7 +318,7 @@ fn failed(name: &'static str) -> impl FnOnce(listen::Error) -> Error {
     move |source| Error::Listen { name, source }
 }
 
-fn make_state_dir(path: &Path) -> Result<(), Error> {
+pub(super) fn make_state_dir(path: &Path) -> Result<(), Error> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|source| Error::State {
         path: path.to_owned(),
@@ -300,7 +328,11 @@ fn make_state_dir(path: &Path) -> Result<(), Error> {
     guard::check(path, path).map_err(Error::LooseState)
 }
 
-fn open_store(path: &Path, keyring: &Keyring, metrics: &Arc<Metrics>) -> Result<Arc<Store>, Error> {
+pub(super) fn open_store(
+    path: &Path,
+    keyring: &Keyring,
+    metrics: &Arc<Metrics>,
+) -> Result<Arc<Store>, Error> {
     let folder = path.parent().unwrap_or(path);
     // As with the state folder: whoever can write there can put a database of his own in its place. One that is missing
     // is told of with the database.
@@ -311,7 +343,7 @@ fn open_store(path: &Path, keyring: &Keyring, metrics: &Arc<Metrics>) -> Result<
     Ok(Arc::new(store))
 }
 
-fn records(settings: &Settings) -> audit::Options {
+pub(super) fn records(settings: &Settings) -> audit::Options {
     audit::Options {
         on_failure: match settings.audit.on_failure {
             config::OnFailure::Stop => audit::OnFailure::Stop,

@@ -200,7 +200,7 @@ async fn work(sockets: Sockets, shared: &Shared, egress: Egress) {
 }
 
 /// Serves a listener to its end, if there is one.
-async fn attend(socket: Option<Socket>, lobby: &Lobby, server: impl Serve) {
+pub(super) async fn attend(socket: Option<Socket>, lobby: &Lobby, server: impl Serve) {
     let Some(socket) = socket else {
         return;
     };
@@ -210,7 +210,7 @@ async fn attend(socket: Option<Socket>, lobby: &Lobby, server: impl Serve) {
 }
 
 /// The end of patience with calls that outlast a drain.
-async fn patience(core: &Core, grace: Duration) {
+pub(super) async fn patience(core: &Core, grace: Duration) {
     core.drain.cancelled().await;
     tokio::select! {
         () = sleep(grace) => {}
