@@ -9,6 +9,7 @@ mod audit_faults;
 mod control;
 mod corpus;
 mod corpus_egress;
+mod corpus_oauth;
 mod demo;
 mod egress;
 mod explain;
