@@ -12,7 +12,7 @@ use tollgate::{
     policy::{Auth, OAuth, Permit, Trust},
 };
 
-use self::case::{Case, Input};
+use self::case::Case;
 use crate::{
     egress::{ample, no_roots},
     support::{
@@ -61,15 +61,17 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     async fn of(&self, case: &Case) -> Result<(), Verdict> {
-        match &case.input {
-            Input::McpUrl(_) => self.connect(case).await,
-            Input::Refresh(_) => self.refresh(&case.setup.stored_token_endpoint).await,
+        if let Some(url) = case.input.get("cimd") {
             // Whatever is fetched for a server's OAuth is fetched by such a permit.
-            Input::Cimd(url) => match self.permit.fetch(url) {
-                Ok(_) => Ok(()),
-                Err(refusal) => Err(Verdict("deny", refusal.public)),
-            },
+            let permit = self.permit.fetch(url);
+            return permit
+                .map(drop)
+                .map_err(|refusal| Verdict("deny", refusal.public));
         }
+        if case.input.contains_key("refresh") {
+            return self.refresh(&case.setup.stored_token_endpoint).await;
+        }
+        self.connect(case).await
     }
 
     async fn connect(&self, case: &Case) -> Result<(), Verdict> {

@@ -26,20 +26,13 @@ const ELSEWHERE: [&str; 5] = [
 #[derive(Deserialize)]
 pub(super) struct Case {
     pub(super) id: String,
-    pub(super) input: Input,
+    /// `mcp_url`, `refresh` or `cimd`, and what is asked for.
+    pub(super) input: BTreeMap<String, String>,
     pub(super) setup: Setup,
     pub(super) reason: String,
     allowlist: Vec<String>,
     expect: String,
     also_ok: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Input {
-    McpUrl(String),
-    Refresh(String),
-    Cimd(String),
 }
 
 #[derive(Deserialize)]
@@ -127,16 +120,16 @@ impl Case {
     }
 
     pub(super) fn rules(&self) -> Rules {
-        let grants = self.granted().map(|host| Grant {
-            host: Target::from_operator(&format!("https://{host}"))
-                .unwrap()
-                .host()
-                .clone(),
-            port: Port::Any,
-            addresses: Vec::new(),
-            address: None,
-            legs: vec![Leg::OAuth("demo".into())],
-            origin: "egress.toml:1: [[private]]".into(),
+        let grants = self.grants().map(|place| {
+            let target = Target::from_authority(place).unwrap();
+            Grant {
+                host: target.host().clone(),
+                port: Port::Exact(target.port()),
+                addresses: Vec::new(),
+                address: None,
+                legs: vec![Leg::OAuth("demo".into())],
+                origin: "the corpus".into(),
+            }
         });
         Rules {
             grants: grants.collect(),
@@ -147,16 +140,13 @@ impl Case {
     /// Whether a private grant leads to this socket address.
     pub(super) fn is_granted(&self, address: &str) -> bool {
         let ip = address.rsplit_once(':').unwrap().0;
-        self.granted()
-            .any(|host| self.setup.dns[host].a.iter().any(|own| own == ip))
+        let mut hosts = self.grants().map(|place| place.split(':').next().unwrap());
+        hosts.any(|host| self.setup.dns[host].a.iter().any(|own| own == ip))
     }
 
-    fn granted(&self) -> impl Iterator<Item = &str> {
-        let grants = self
-            .allowlist
-            .iter()
-            .filter_map(|entry| entry.strip_prefix("private:"));
-        grants.map(|grant| grant.split(':').next().unwrap())
+    fn grants(&self) -> impl Iterator<Item = &str> {
+        let entries = self.allowlist.iter();
+        entries.filter_map(|entry| entry.strip_prefix("private:"))
     }
 
     /// What is published. A provider that nothing is said of is an ordinary one.
