@@ -6,6 +6,7 @@
 
 mod audit;
 mod audit_faults;
+mod connect_flow;
 mod control;
 mod corpus;
 mod corpus_egress;
@@ -24,6 +25,7 @@ mod proxy;
 mod proxy_dns;
 mod store;
 mod tunnel;
+mod web;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
 #[path = "../support"]
 mod support {

@@ -164,7 +164,7 @@ impl Case {
             grants: self
                 .allowlist
                 .iter()
-                .filter_map(|entry| grant(entry))
+                .filter_map(|entry| grant(entry, Leg::Server("demo".into())))
                 .collect(),
             nat64: setup
                 .nat64_prefixes
@@ -201,7 +201,8 @@ impl Answer {
     }
 }
 
-fn grant(entry: &str) -> Option<Grant> {
+/// The private grant that an entry of the list stands for, if it is one.
+pub(super) fn grant(entry: &str, leg: Leg) -> Option<Grant> {
     let rest = entry.strip_prefix("private:")?;
     let (place, nets) = rest.split_once('=').unwrap_or((rest, ""));
     let target = Target::from_authority(place).unwrap();
@@ -214,7 +215,7 @@ fn grant(entry: &str) -> Option<Grant> {
             .map(|net| net.parse().unwrap())
             .collect(),
         address: None,
-        legs: vec![Leg::Server("demo".into())],
+        legs: vec![leg],
         origin: "the corpus".into(),
     })
 }
