@@ -12,6 +12,7 @@ mod connect_flow;
 mod control;
 mod corpus;
 mod corpus_egress;
+mod corpus_oauth;
 mod demo;
 mod egress;
 mod explain;
