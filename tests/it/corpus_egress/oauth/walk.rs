@@ -29,7 +29,7 @@ use crate::{
         dialer::RecordingDialer,
         nameserver::NameServer,
         permit::Maker,
-        provider::{Answer, Answers, Provider},
+        provider::{Answers, Provider},
     },
 };
 
