@@ -3,10 +3,13 @@
 //! Never: judges a request.
 //! Fails as: [`Error`] at start; afterwards each room fails as its own.
 
+mod connect;
+mod connections;
 pub mod control;
 mod core;
 mod desk;
 mod error;
+pub mod keys;
 pub mod load;
 mod ops;
 mod pins;
@@ -14,6 +17,8 @@ pub mod reload;
 mod running;
 mod start;
 pub mod status;
+mod vault;
+mod web;
 mod worker;
 
 pub use error::Error;

@@ -32,6 +32,17 @@ impl Source {
     }
 }
 
+impl fmt::Display for Source {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, place) = match self {
+            Self::Env(name) => ("env", name),
+            Self::File(path) => ("file", path),
+            Self::Credential(name) => ("credential", name),
+        };
+        write!(out, "{kind}:{place}")
+    }
+}
+
 /// Secret bytes, wiped when dropped.
 #[derive(PartialEq, Eq)]
 pub struct Secret(Zeroizing<Vec<u8>>);
@@ -69,6 +80,9 @@ mod tests {
             Source::parse("credential:tls"),
             Ok(Source::Credential("tls".into()))
         );
+        for text in ["env:KEY", "file:/etc/key", "credential:tls"] {
+            assert_eq!(Source::parse(text).unwrap().to_string(), text);
+        }
         for wrong in ["", "env:", "plain", "credential:../x", "vault:x"] {
             assert!(Source::parse(wrong).is_err(), "{wrong}");
         }

@@ -1,5 +1,5 @@
 //! Owns: the database of this gateway, one SQLite file, and the one thread that uses it.
-//! Imports: layers 0–2, for the traits that other rooms own and `vault`'s marks.
+//! Imports: layers 0–3, for the traits that other rooms own and `vault`'s marks.
 //! Never: believes a row whose mark does not hold, or changes a database that it does not know.
 //! Fails as: [`Error`] at the start; then as the errors of the traits, with [`Unavailable`] inside.
 //!
@@ -10,23 +10,35 @@
 //! day in the place of this one, or none at all, which is what a first start finds.
 
 mod database;
+mod failure;
 mod file;
+mod grants;
 mod heads;
 mod items;
 mod migrations;
 mod pins;
+mod records;
+mod reset;
+mod sealed;
+mod sessions;
+mod vault;
 mod worker;
 
-use std::{fmt, future::Future, io, path::Path, path::PathBuf, pin::Pin, sync::Arc};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use crate::{
-    catalog::{Ledger, LedgerError, Pinned, ServerKey},
+    clock::{Clock, SystemClock},
     private::Loose,
     refusal::Code,
     telemetry::Metrics,
-    vault::Mac,
+    vault::Keyring,
 };
-use worker::{Job, Worker};
+pub use reset::Forgotten;
+use worker::Worker;
 
 /// The database cannot be used. It is left as it is.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +70,15 @@ pub enum Error {
         found: u32,
         /// The last version that this program knows.
         known: u32,
+    },
+    /// What is sealed in it is not of this keyring.
+    #[error(
+        "`{}` was sealed under another keyring, or under keys that this one has no more; restore the keyring that \
+         belongs to it. Nothing was changed. If that is lost: `tollgate vault reset --forget-all`", path.display()
+    )]
+    Keyring {
+        /// The database.
+        path: PathBuf,
     },
     /// Its marks are not those of this keyring.
     #[error(
@@ -94,6 +115,7 @@ impl Error {
     pub fn code(&self) -> Code {
         match self {
             Self::Forged { .. } => Code::PinsUnusable,
+            Self::Keyring { .. } => Code::VaultKey,
             _ => Code::StoreUnavailable,
         }
     }
@@ -114,59 +136,64 @@ pub enum Unavailable {
     /// SQLite refused.
     #[error("the database refuses; see that its disk works and has room")]
     Sqlite(#[source] rusqlite::Error),
+    /// It is older than it was.
+    #[error(
+        "the database is older than one that was in use here; run `tollgate vault accept-restore` once that is as it should be"
+    )]
+    Older,
+    /// What counts its changes is not as it was written.
+    #[error(
+        "the database was changed by somebody else, or is of another keyring; restore a backup"
+    )]
+    Forged,
 }
 
 /// The database. What is asked of it waits in a bounded queue for the thread that uses it; dropping it waits for what
 /// was asked.
 pub struct Store {
     worker: Worker,
+    /// Whether the database is older than one that was in use here, so that no connection is read or written.
+    older: AtomicBool,
+    /// How often anything sealed had been changed when it was opened.
+    found: u64,
 }
 
 impl Store {
     /// Opens the database at `path`, which is absolute, makes one where there is none, and brings one of an earlier
-    /// version up to date. Rows are marked with `mac`.
+    /// version up to date. Rows are marked and sealed under `keyring`.
     ///
     /// # Errors
     ///
     /// A database that is there and cannot be used stays as it is.
-    pub fn open(path: &Path, mac: Mac, metrics: Arc<Metrics>) -> Result<Self, Error> {
-        let database = database::Database::open(path, mac)?;
+    pub fn open(path: &Path, keyring: &Keyring, metrics: Arc<Metrics>) -> Result<Self, Error> {
+        Self::open_by(path, keyring, Arc::new(SystemClock), metrics)
+    }
+
+    /// The same, where leases and flows end by `clock`; all processes on one file have the same time.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`].
+    pub fn open_by(
+        path: &Path,
+        keyring: &Keyring,
+        clock: Arc<dyn Clock>,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, Error> {
+        let database = database::Database::open(path, keyring, clock)?;
+        let found = database.found;
         let worker = Worker::start(database, metrics).map_err(Error::Thread)?;
-        Ok(Self { worker })
+        let older = AtomicBool::new(false);
+        Ok(Self {
+            worker,
+            older,
+            found,
+        })
     }
 
     /// Waits for what was asked and closes the file, so that all of it is in that one. What is asked later is refused.
     pub async fn close(&self) {
         self.worker.close().await;
-    }
-}
-
-impl Ledger for Store {
-    fn read<'a>(
-        &'a self,
-        server: &'a ServerKey,
-    ) -> Pin<Box<dyn Future<Output = Result<Option<Pinned>, LedgerError>> + Send + 'a>> {
-        Box::pin(self.worker.ask("read", server, |answer| Job::Read {
-            server: server.clone(),
-            answer,
-        }))
-    }
-
-    fn replace<'a>(
-        &'a self,
-        server: &'a ServerKey,
-        expected: Option<u64>,
-        pinned: &'a Pinned,
-    ) -> Pin<Box<dyn Future<Output = Result<bool, LedgerError>> + Send + 'a>> {
-        Box::pin(
-            self.worker
-                .ask("replace", server, move |answer| Job::Replace {
-                    server: server.clone(),
-                    expected,
-                    pinned: pinned.clone(),
-                    answer,
-                }),
-        )
     }
 }
 

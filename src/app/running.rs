@@ -10,9 +10,11 @@ pub struct Running {
     pub(super) core: Arc<Core>,
     pub(super) workers: Vec<JoinHandle<()>>,
     pub(super) ops_thread: JoinHandle<()>,
+    pub(super) connect_thread: JoinHandle<()>,
     pub(super) agents: Option<Endpoint>,
     pub(super) egress: Option<Endpoint>,
     pub(super) ops: Option<Endpoint>,
+    pub(super) web: Option<Endpoint>,
     pub(super) sockets: Vec<PathBuf>,
 }
 
@@ -36,6 +38,11 @@ impl Running {
         self.ops.as_ref()
     }
 
+    /// Where the pages are served, with the real port; `None` if they are off.
+    pub fn web(&self) -> Option<&Endpoint> {
+        self.web.as_ref()
+    }
+
     /// A handle for other threads.
     pub fn handle(&self) -> Handle {
         Handle(self.core.clone())
@@ -53,6 +60,7 @@ impl Running {
         }
         self.core.stop.cancel();
         drop(self.ops_thread.join());
+        drop(self.connect_thread.join());
         for socket in self.sockets {
             // The next start replaces it as well.
             drop(std::fs::remove_file(socket));
@@ -60,7 +68,10 @@ impl Running {
         let core = self.core;
         core.record(Record::lifecycle(core.clock.now(), "stop"));
         let runtime = worker::runtime().map_err(Error::Thread)?;
-        runtime.block_on(core.store.close());
+        runtime.block_on(async {
+            core.look_at_age().await;
+            core.store.close().await;
+        });
         runtime
             .block_on(core.journal.close())
             .map_err(Error::Unrecorded)

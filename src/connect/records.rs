@@ -4,7 +4,11 @@ use std::{error, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{refusal::Code, subject::Owner, vault::Kid};
+use crate::{
+    refusal::Code,
+    subject::Owner,
+    vault::{Binding, Kid, Purpose},
+};
 
 /// What a store promises, once it can.
 pub type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, RecordsError>> + Send + 'a>>;
@@ -24,9 +28,15 @@ pub trait Records: Send + Sync + fmt::Debug {
     /// Takes the lease of a connection, where its version is `version` and nobody holds one that lasts.
     fn claim<'a>(&'a self, claim: &'a Claim) -> Stored<'a, Claimed>;
 
-    /// Changes a connection whose lease is held, in the place of what was read under the claim, and ends the lease.
-    /// False where the fence is no longer this one.
+    /// Changes a connection that was claimed, in the place of what was read under the claim, and ends the lease. False
+    /// where the row is gone or was claimed again since; a lease that ran out and that nobody took is as good as one
+    /// that lasts.
     fn save<'a>(&'a self, save: &'a Save) -> Stored<'a, bool>;
+
+    /// Changes a connection that still has this version, whoever holds its lease, and ends that: nothing that was claimed
+    /// until now can be saved any more. Everything that [`Records::save`] takes is taken from `row`. False where it has
+    /// another version, or is gone.
+    fn overwrite<'a>(&'a self, version: u64, row: &'a GrantRow) -> Stored<'a, bool>;
 
     /// Takes a connection away and gives it back: any, or only the one with this grant id.
     fn remove_grant<'a>(
@@ -38,12 +48,17 @@ pub trait Records: Send + Sync + fmt::Debug {
     /// A sealed row.
     fn read<'a>(&'a self, key: &'a Key) -> Stored<'a, Option<Row>>;
 
-    /// Puts a row in the place of version `expected`, `None` where none may be there. False where another is there.
+    /// Puts a row in the place of version `expected`, `None` where none may be there. False where another is there. Of
+    /// the flows of one owner 16 stay, the oldest goes; one that has ended counts as none.
     fn replace<'a>(&'a self, key: &'a Key, expected: Option<u64>, row: &'a Row)
     -> Stored<'a, bool>;
 
     /// Takes a row away and gives it back: of several who try, one gets it.
     fn take<'a>(&'a self, key: &'a Key) -> Stored<'a, Option<Row>>;
+
+    /// Rows that are of one owner or of one server, or all, in the order of their record ids, after `after`, at most 256.
+    /// Clients are of no owner and no server; flows are of both.
+    fn rows<'a>(&'a self, of: &'a Of, after: Option<Uuid>) -> Stored<'a, Vec<(Key, Row)>>;
 
     /// Flows of an owner to a server that have not ended: how many, and when the last of them does (Unix seconds).
     fn flows<'a>(&'a self, key: &'a GrantKey) -> Stored<'a, Option<(u32, i64)>>;
@@ -102,6 +117,24 @@ pub struct GrantRow {
     pub created_at: i64,
 }
 
+impl GrantRow {
+    /// What the sealed part belongs to.
+    pub fn binding(&self) -> Binding<'_> {
+        Binding {
+            purpose: Purpose::Grant,
+            record: self.record,
+            tenant: &self.key.owner.tenant,
+            user: Some(&self.key.owner.user),
+            server: Some(&self.key.server),
+            issuer: Some(&self.issuer),
+            client: Some(&self.client),
+            resource: self.resource.as_deref(),
+            grant: Some(self.grant),
+            version: self.version,
+        }
+    }
+}
+
 /// How a connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrantState {
@@ -109,6 +142,37 @@ pub enum GrantState {
     Active,
     /// It cannot be refreshed, for this reason (a word of [`crate::connect::Error::Reconnect`]).
     NeedsReconnect(&'static str),
+}
+
+impl GrantState {
+    /// The words of [`GrantState::NeedsReconnect`].
+    pub const REASONS: [&'static str; 8] = [
+        "expired",
+        "revoked",
+        "rotation_lost",
+        "issuer_changed",
+        "client_dead",
+        "origin_changed",
+        "refused",
+        "unreadable",
+    ];
+
+    /// The word that it is kept as: `active`, or the reason.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::NeedsReconnect(reason) => reason,
+        }
+    }
+
+    /// The state that a word stands for; one that was never written is of a row that nobody can read.
+    pub fn parse(word: &str) -> Self {
+        match Self::REASONS.into_iter().find(|reason| *reason == word) {
+            Some(reason) => Self::NeedsReconnect(reason),
+            None if word == "active" => Self::Active,
+            None => Self::NeedsReconnect("unreadable"),
+        }
+    }
 }
 
 /// A lease: who may ask for new tokens.
@@ -140,10 +204,24 @@ pub struct Claim {
 /// What became of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claimed {
-    /// It is ours; the row as it stands now, with its lease.
-    Ours(Box<GrantRow>),
+    /// It is ours.
+    Ours {
+        /// The row as it stands now, with its lease.
+        row: Box<GrantRow>,
+        /// What became of the attempt before.
+        earlier: Earlier,
+    },
     /// Somebody else's, or the row changed: the row as it stands now, if it does.
     Theirs(Option<Box<GrantRow>>),
+}
+
+/// What became of the attempt before a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Earlier {
+    /// There was none, or its end is known.
+    Known,
+    /// A request was sent, and nobody knows what the provider did: no answer came, or whoever sent it is gone.
+    Unknown,
 }
 
 /// A change under a lease.
@@ -155,6 +233,8 @@ pub struct Save {
     pub fence: u64,
     /// The row as it is to be: everything but `record`, `key`, `lease` and `created_at` is taken from it.
     pub row: GrantRow,
+    /// Whether a request was sent without its end being known: the next claim is told.
+    pub unknown: bool,
 }
 
 /// What else is kept, by what it is found with.
@@ -202,6 +282,65 @@ pub struct Row {
     pub sealed: Vec<u8>,
 }
 
+impl Row {
+    /// What the sealed part belongs to, where this row is found with `key`.
+    pub fn binding<'a>(&'a self, key: &'a Key) -> Binding<'a> {
+        let none = Binding {
+            purpose: Purpose::Client,
+            record: self.record,
+            tenant: "",
+            user: None,
+            server: None,
+            issuer: None,
+            client: None,
+            resource: None,
+            grant: None,
+            version: self.version,
+        };
+        let of = |purpose, key: &'a GrantKey| Binding {
+            purpose,
+            tenant: &key.owner.tenant,
+            user: Some(&key.owner.user),
+            server: Some(&key.server),
+            ..none
+        };
+        match key {
+            Key::Client {
+                tenant,
+                issuer,
+                redirect_uri,
+            } => Binding {
+                tenant,
+                issuer: Some(issuer),
+                resource: Some(redirect_uri),
+                ..none
+            },
+            Key::Discovery { server, endpoint } => Binding {
+                purpose: Purpose::Discovery,
+                server: Some(server),
+                resource: Some(endpoint),
+                ..none
+            },
+            Key::Secret(key) => of(Purpose::Secret, key),
+            // Its place is the digest of a state, which the sealed part does not repeat.
+            Key::Pending { state } => {
+                let grant = state.first_chunk().copied();
+                match &self.flow {
+                    Some(flow) => Binding {
+                        grant,
+                        ..of(Purpose::Pending, flow)
+                    },
+                    None => Binding {
+                        purpose: Purpose::Pending,
+                        grant,
+                        ..none
+                    },
+                }
+            }
+        }
+    }
+}
+
 /// The database does not work.
 #[derive(Debug, thiserror::Error)]
 #[error("the database does not work")]
@@ -210,6 +349,14 @@ pub struct RecordsError(#[source] pub Box<dyn error::Error + Send + Sync>);
 impl RecordsError {
     /// The code of the refusal.
     pub fn code(&self) -> Code {
+        if self.0.is::<Older>() {
+            return Code::VaultOlder;
+        }
         Code::StoreUnavailable
     }
 }
+
+/// Inside [`RecordsError`]: the database is older than one that was in use here, and nobody has accepted that.
+#[derive(Debug, thiserror::Error)]
+#[error("it is older than one that was in use here")]
+pub struct Older;

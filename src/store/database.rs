@@ -1,17 +1,24 @@
 //! The connection: how SQLite is opened, and what it may not do.
 
-use std::{path::Path, time::Duration};
+use std::{io, ops::Deref, path::Path, sync::Arc, time::Duration};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig, limits::Limit};
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, config::DbConfig,
+    limits::Limit,
+};
 
 use super::{
-    Error,
+    Error, Unavailable,
+    failure::Failure,
     file::Own,
     heads::Heads,
     migrations::{self, Found},
-    pins::Failure,
+    vault::{self, Check},
 };
-use crate::vault::Mac;
+use crate::{
+    clock::Clock,
+    vault::{Keyring, Mac, Vault},
+};
 
 /// How long another process's write is waited for.
 const BUSY: Duration = Duration::from_secs(5);
@@ -27,22 +34,42 @@ pub(super) struct Database {
     pub(super) connection: Connection,
     pub(super) file: Own,
     pub(super) mac: Mac,
+    pub(super) vault: Vault,
+    /// By which leases and flows end.
+    clock: Arc<dyn Clock>,
+    /// How often anything sealed had been changed when it was opened.
+    pub(super) found: u64,
 }
 
 impl Database {
-    pub(super) fn open(path: &Path, mac: Mac) -> Result<Self, Error> {
+    /// Opens the database at `path`, once it is known to be one of `keyring`: until then nothing is written.
+    pub(super) fn open(
+        path: &Path,
+        keyring: &Keyring,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
+        let mut database = Self::open_any(path, keyring, clock)?;
+        database
+            .belongs()
+            .and_then(|()| database.prepare())
+            .map_err(|failure| failed(path, failure))?;
+        Ok(database)
+    }
+
+    /// Opens the database at `path`, whatever keyring it is of; nothing is written to it.
+    pub(super) fn open_any(
+        path: &Path,
+        keyring: &Keyring,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
         let file = Own::open(path)?;
-        let sqlite = |source| match &source {
-            rusqlite::Error::SqliteFailure(error, _) if error.code == ErrorCode::NotADatabase => {
-                Error::Foreign { path: path.into() }
-            }
-            _ => Error::Sqlite {
-                path: path.into(),
-                source,
-            },
+        let look = || {
+            let connection = connect(&file.path)?;
+            let found = migrations::look(&connection)?;
+            Ok((connection, found))
         };
-        let mut connection = connect(&file.path).map_err(sqlite)?;
-        match migrations::look(&connection).map_err(sqlite)? {
+        let (connection, found) = look().map_err(|source| sqlite(path, source))?;
+        match found {
             Found::Foreign => return Err(Error::Foreign { path: path.into() }),
             Found::Version(found) if found > migrations::known() => {
                 return Err(Error::Later {
@@ -53,26 +80,131 @@ impl Database {
             }
             Found::Empty | Found::Version(_) => {}
         }
-        write_ahead(&connection).map_err(sqlite)?;
-        migrations::migrate(&mut connection, &mac).map_err(sqlite)?;
-        let transaction = connection.transaction().map_err(sqlite)?;
-        match Heads::read(&transaction, &mac) {
-            Ok(_) => {}
-            Err(Failure::Forged) => return Err(Error::Forged { path: path.into() }),
-            Err(Failure::Sqlite(source)) => return Err(sqlite(source)),
-        }
-        drop(transaction);
         Ok(Self {
             connection,
             file,
-            mac,
+            mac: keyring.mac("store"),
+            vault: keyring.vault(),
+            clock,
+            found: 0,
         })
+    }
+
+    /// Whether what is there was written under this keyring.
+    fn belongs(&mut self) -> Result<(), Misfit> {
+        let transaction = self.connection.transaction()?;
+        if vault::look(&transaction, &self.vault)? == Check::Theirs {
+            return Err(Misfit::Keyring);
+        }
+        if migrations::look(&transaction)? != Found::Empty {
+            Heads::read(&transaction, &self.mac)?;
+        }
+        Ok(())
+    }
+
+    /// Brings the tables up to date.
+    pub(super) fn migrate(&mut self) -> rusqlite::Result<()> {
+        write_ahead(&self.connection)?;
+        migrations::migrate(&mut self.connection, &self.mac)
+    }
+
+    fn prepare(&mut self) -> Result<(), Misfit> {
+        self.migrate()?;
+        self.seal_check()?;
+        self.found = vault::changes(&self.connection, &self.mac)?;
+        Ok(())
+    }
+
+    /// Seals the check under the primary key, where it is not.
+    pub(super) fn seal_check(&mut self) -> Result<(), Misfit> {
+        let immediate = TransactionBehavior::Immediate;
+        let transaction = self.connection.transaction_with_behavior(immediate)?;
+        match vault::look(&transaction, &self.vault)? {
+            Check::Ours => return Ok(()),
+            Check::Theirs => return Err(Misfit::Keyring),
+            Check::Absent | Check::Older => vault::seal(&transaction, &self.vault)?,
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Begins to change what is sealed.
+    pub(super) fn change(&mut self) -> rusqlite::Result<Change<'_>> {
+        let immediate = TransactionBehavior::Immediate;
+        Ok(Change {
+            transaction: self.connection.transaction_with_behavior(immediate)?,
+            mac: &self.mac,
+        })
+    }
+
+    /// Unix seconds.
+    pub(super) fn now(&self) -> i64 {
+        self.clock.unix()
     }
 
     /// Gives back the memory that was used; the next use is seldom near.
     pub(super) fn rest(&self) {
         // Where this fails it costs nothing but the memory.
         drop(self.connection.execute_batch("PRAGMA shrink_memory"));
+    }
+}
+
+/// A change of what is sealed, which is counted.
+pub(super) struct Change<'d> {
+    transaction: Transaction<'d>,
+    mac: &'d Mac,
+}
+
+impl Change<'_> {
+    /// Counts it and makes it last.
+    pub(super) fn commit(self) -> Result<(), Failure> {
+        vault::changed(&self.transaction, self.mac)?;
+        Ok(self.transaction.commit()?)
+    }
+}
+
+impl<'d> Deref for Change<'d> {
+    type Target = Transaction<'d>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.transaction
+    }
+}
+
+/// Why a database cannot be used with a keyring.
+#[derive(Debug)]
+pub(super) enum Misfit {
+    /// It was sealed under another one.
+    Keyring,
+    /// It cannot be used at all.
+    Other(Failure),
+}
+
+impl<E: Into<Failure>> From<E> for Misfit {
+    fn from(error: E) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+fn failed(path: &Path, misfit: Misfit) -> Error {
+    let path = path.to_owned();
+    match misfit {
+        Misfit::Keyring => Error::Keyring { path },
+        Misfit::Other(Failure::Forged) => Error::Forged { path },
+        Misfit::Other(Failure::Unavailable(Unavailable::Sqlite(source))) => sqlite(&path, source),
+        Misfit::Other(Failure::Unavailable(why)) => Error::Unusable {
+            path,
+            source: io::Error::other(why),
+        },
+    }
+}
+
+pub(super) fn sqlite(path: &Path, source: rusqlite::Error) -> Error {
+    let path = path.to_owned();
+    match &source {
+        rusqlite::Error::SqliteFailure(error, _) if error.code == ErrorCode::NotADatabase => {
+            Error::Foreign { path }
+        }
+        _ => Error::Sqlite { path, source },
     }
 }
 

@@ -3,7 +3,7 @@
 
 use rusqlite::{OptionalExtension, Transaction};
 
-use super::pins::{Failure, bytes32};
+use super::{failure::Failure, pins::bytes32};
 use crate::{catalog::ServerKey, vault::Mac};
 
 /// Every server's name, endpoint and mark, in the order of the first two.

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use rusqlite::{Row, Transaction};
 use sha2::{Digest, Sha256};
 
-use super::pins::{Failure, Head, bytes32};
+use super::{
+    failure::Failure,
+    pins::{Head, bytes32},
+};
 use crate::{
     catalog::{By, Item, ItemKind, ServerKey},
     vault::Mac,

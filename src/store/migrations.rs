@@ -4,7 +4,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
-use super::heads;
+use super::{grants, heads, sealed, sessions, vault};
 use crate::vault::Mac;
 
 /// Marks the file as Tollgate's ("tgdb"), where `file` and SQLite look for it.
@@ -13,7 +13,16 @@ pub(super) const APPLICATION: u32 = 0x7467_6462;
 type Step = fn(&Transaction<'_>, &Mac) -> rusqlite::Result<()>;
 
 /// Every change; the place, from 1, is the version it leads to.
-const STEPS: &[Step] = &[pins];
+const STEPS: &[Step] = &[
+    pins,
+    // Connections, and what else is sealed.
+    grants::tables,
+    sealed::tables,
+    // What counts its changes, and shows of which keyring it is.
+    vault::tables,
+    // Browsers.
+    sessions::tables,
+];
 
 /// What a file is.
 #[derive(Debug, PartialEq, Eq)]

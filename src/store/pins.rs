@@ -2,36 +2,57 @@
 //!
 //! A server's row marks the list of its items' marks, so that an item that is missing, added or of an older state shows.
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, ffi};
+use std::{future::Future, pin::Pin};
 
-use super::{heads::Heads, items};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+
+use super::{Store, database::Database, failure::Failure, heads::Heads, items};
 use crate::{
-    catalog::{Pinned, ServerKey},
+    catalog::{Ledger, LedgerError, Pinned, ServerKey},
     vault::Mac,
 };
 
-/// Why rows were not read or written.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// They are not as this gateway wrote them.
-    Forged,
-    /// The database does not work.
-    Sqlite(rusqlite::Error),
+impl Ledger for Store {
+    fn read<'a>(
+        &'a self,
+        server: &'a ServerKey,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<Pinned>, LedgerError>> + Send + 'a>> {
+        let asked = server.clone();
+        let failed = |failure| failed(server, failure);
+        Box::pin(self.worker.ask(
+            "read",
+            move |database| read(&mut database.connection, &database.mac, &asked),
+            failed,
+            LedgerError::code,
+        ))
+    }
+
+    fn replace<'a>(
+        &'a self,
+        server: &'a ServerKey,
+        expected: Option<u64>,
+        pinned: &'a Pinned,
+    ) -> Pin<Box<dyn Future<Output = Result<bool, LedgerError>> + Send + 'a>> {
+        let (asked, pinned) = (server.clone(), pinned.clone());
+        let job = move |database: &mut Database| {
+            let Database {
+                connection, mac, ..
+            } = database;
+            replace(connection, mac, &asked, expected, &pinned)
+        };
+        let failed = |failure| failed(server, failure);
+        Box::pin(self.worker.ask("replace", job, failed, LedgerError::code))
+    }
 }
 
-impl From<rusqlite::Error> for Failure {
-    fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::Error as E;
-        match error {
-            // Columns and tables that are not those that were made: the statements themselves are right.
-            E::SqliteFailure(error, _) if error.extended_code == ffi::SQLITE_ERROR => Self::Forged,
-            E::SqlInputError { .. }
-            | E::InvalidColumnType(..)
-            | E::FromSqlConversionFailure(..)
-            | E::IntegralValueOutOfRange(..)
-            | E::Utf8Error(..) => Self::Forged,
-            error => Self::Sqlite(error),
-        }
+fn failed(server: &ServerKey, failure: Failure) -> LedgerError {
+    let server = server.name.clone();
+    match failure {
+        Failure::Forged => LedgerError::Forged { server },
+        Failure::Unavailable(why) => LedgerError::Unavailable {
+            server,
+            source: Box::new(why),
+        },
     }
 }
 
@@ -53,7 +74,7 @@ pub(super) struct Head {
 }
 
 /// What is pinned of `server`, as the last commit left it.
-pub(super) fn read(
+fn read(
     connection: &mut Connection,
     mac: &Mac,
     server: &ServerKey,
@@ -76,7 +97,7 @@ pub(super) fn read(
 }
 
 /// Puts `pinned` in the place of version `expected`; false where another is there.
-pub(super) fn replace(
+fn replace(
     connection: &mut Connection,
     mac: &Mac,
     server: &ServerKey,

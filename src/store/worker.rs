@@ -11,35 +11,18 @@ use std::{
 
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{
-    Unavailable,
-    database::Database,
-    pins::{self, Failure},
-};
-use crate::{
-    catalog::{LedgerError, Pinned, ServerKey},
-    telemetry::Metrics,
-};
+use super::{Unavailable, database::Database, failure::Failure};
+use crate::{refusal::Code, telemetry::Metrics};
 
 /// What may wait; more is refused at once.
 const QUEUE: usize = 64;
 
 /// Something asked of the database. Where nobody waits for the answer any more it is done all the same.
-pub(super) enum Job {
-    /// What is pinned of a server.
-    Read {
-        server: ServerKey,
-        answer: oneshot::Sender<Result<Option<Pinned>, LedgerError>>,
-    },
-    /// Another state in the place of `expected`.
-    Replace {
-        server: ServerKey,
-        expected: Option<u64>,
-        pinned: Pinned,
-        answer: oneshot::Sender<Result<bool, LedgerError>>,
-    },
+enum Job {
+    /// A use of it, which sends its own answer.
+    Use(Box<dyn FnOnce(&mut Database) + Send>),
     /// The end; the answer is that there will be none.
-    Close { answer: oneshot::Sender<()> },
+    Close(oneshot::Sender<()>),
 }
 
 /// The way to the thread, which ends when this is dropped.
@@ -63,30 +46,38 @@ impl Worker {
         })
     }
 
-    /// Has a job done and waits for its answer.
-    pub(super) async fn ask<T>(
+    /// Has `job` done on the thread and waits for its answer. It is counted as `operation`, and a failure by the `code`
+    /// of the error that `failed` makes of it.
+    pub(super) async fn ask<T: Send + 'static, E>(
         &self,
         operation: &'static str,
-        server: &ServerKey,
-        job: impl FnOnce(oneshot::Sender<Result<T, LedgerError>>) -> Job,
-    ) -> Result<T, LedgerError> {
+        job: impl FnOnce(&mut Database) -> Result<T, Failure> + Send + 'static,
+        failed: impl FnOnce(Failure) -> E,
+        code: fn(&E) -> Code,
+    ) -> Result<T, E> {
         let started = Instant::now();
         let (answer, answered) = oneshot::channel();
-        let result = match self.submit(job(answer)) {
+        let run = move |database: &mut Database| {
+            let result = stands(database).and_then(|()| job(database));
+            // Who asked may be gone.
+            drop(answer.send(result));
+        };
+        let result = match self.submit(Job::Use(Box::new(run))) {
             Ok(()) => answered
                 .await
-                .unwrap_or_else(|_| Err(unavailable(server, Unavailable::Closed))),
-            Err(why) => Err(unavailable(server, why)),
+                .unwrap_or_else(|_| Err(Unavailable::Closed.into())),
+            Err(why) => Err(why.into()),
         };
-        let code = result.as_ref().err().map(|error| error.code().as_str());
-        self.metrics.stored(operation, code, started.elapsed());
+        let result = result.map_err(failed);
+        let refused = result.as_ref().err().map(|error| code(error).as_str());
+        self.metrics.stored(operation, refused, started.elapsed());
         result
     }
 
     /// Waits for what was asked, and closes the database. What is asked after that is refused.
     pub(super) async fn close(&self) {
         let (answer, closed) = oneshot::channel();
-        if self.submit(Job::Close { answer }).is_ok() {
+        if self.submit(Job::Close(answer)).is_ok() {
             // A thread that has ended has closed it too.
             drop(closed.await);
         }
@@ -113,18 +104,9 @@ impl Drop for Worker {
 
 fn work(mut database: Database, queue: &Receiver<Job>) {
     for job in queue {
-        // Who asked may be gone.
         match job {
-            Job::Read { server, answer } => {
-                drop(answer.send(read(&mut database, &server)));
-            }
-            Job::Replace {
-                server,
-                expected,
-                pinned,
-                answer,
-            } => drop(answer.send(replace(&mut database, &server, expected, &pinned))),
-            Job::Close { answer } => {
+            Job::Use(run) => run(&mut database),
+            Job::Close(answer) => {
                 drop(database);
                 drop(answer);
                 return;
@@ -134,47 +116,11 @@ fn work(mut database: Database, queue: &Receiver<Job>) {
     }
 }
 
-fn read(database: &mut Database, server: &ServerKey) -> Result<Option<Pinned>, LedgerError> {
-    stands(database, server)?;
-    pins::read(&mut database.connection, &database.mac, server)
-        .map_err(|failure| failed(server, failure))
-}
-
-fn replace(
-    database: &mut Database,
-    server: &ServerKey,
-    expected: Option<u64>,
-    pinned: &Pinned,
-) -> Result<bool, LedgerError> {
-    stands(database, server)?;
-    let Database {
-        connection, mac, ..
-    } = database;
-    pins::replace(connection, mac, server, expected, pinned)
-        .map_err(|failure| failed(server, failure))
-}
-
 /// SQLite goes on with a file that was moved away, where nobody would find again what it writes.
-fn stands(database: &Database, server: &ServerKey) -> Result<(), LedgerError> {
+fn stands(database: &Database) -> Result<(), Failure> {
     let file = &database.file;
     if file.stands() {
         return Ok(());
     }
-    Err(unavailable(server, Unavailable::Moved(file.path.clone())))
-}
-
-fn failed(server: &ServerKey, failure: Failure) -> LedgerError {
-    match failure {
-        Failure::Forged => LedgerError::Forged {
-            server: server.name.clone(),
-        },
-        Failure::Sqlite(error) => unavailable(server, Unavailable::Sqlite(error)),
-    }
-}
-
-fn unavailable(server: &ServerKey, why: Unavailable) -> LedgerError {
-    LedgerError::Unavailable {
-        server: server.name.clone(),
-        source: Box::new(why),
-    }
+    Err(Unavailable::Moved(file.path.clone()).into())
 }

@@ -1,3 +1,7 @@
+mod forms;
+mod record;
+mod rotation;
+
 use std::{
     fs::{self, Permissions},
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
@@ -50,7 +54,11 @@ fn the_first_start_makes_a_keyring_and_later_ones_read_it() {
     let found = fs::metadata(&path).expect("a file");
     assert_eq!((found.mode() & 0o7777, found.nlink()), (0o600, 1));
     let text = fs::read_to_string(&path).expect("text");
-    assert_eq!((text.len(), &text[..21]), (86, "tollgate-keyring 1\n1 "));
+    assert!(
+        text.starts_with("tollgate-keyring 2\ndeployment "),
+        "{text}"
+    );
+    assert_eq!((text.len(), text.lines().count()), (228, 4));
     let later = Keyring::open(&path).expect("read");
     assert!(same(&first, &later));
     assert_eq!(fs::read_to_string(&path).expect("text"), text);
@@ -136,6 +144,7 @@ fn what_is_no_keyring_is_refused_and_kept() {
     let cut = (0..COUNTED.len()).map(|length| COUNTED[..length].to_owned());
     let changed = [
         COUNTED.replace("keyring 1", "keyring 2"),
+        COUNTED.replace("keyring 1", "keyring 3"),
         COUNTED.replace("\n1 ", "\n2 "),
         COUNTED.replace("0a0b", "0A0B"),
         COUNTED.replace("0a0b", "0g0b"),

@@ -6,15 +6,18 @@
 
 mod audit;
 mod audit_faults;
+mod connect_flow;
 mod control;
 mod corpus;
 mod corpus_egress;
+mod corpus_oauth;
 mod demo;
 mod egress;
 mod explain;
 mod gateway;
 mod layers;
 mod listen;
+mod oauth_cases;
 mod pin;
 mod plain;
 mod policy;
@@ -22,6 +25,7 @@ mod proxy;
 mod proxy_dns;
 mod store;
 mod tunnel;
+mod web;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
 #[path = "../support"]
 mod support {

@@ -51,7 +51,7 @@ impl Place {
 fn open(folder: &Path) -> Result<Store, Error> {
     let keyring = Keyring::open(&folder.join("keyring")).unwrap();
     let metrics = Arc::<Metrics>::default();
-    Store::open(&folder.join("tollgate.db"), keyring.mac("store"), metrics)
+    Store::open(&folder.join("tollgate.db"), &keyring, metrics)
 }
 
 fn server(name: &str) -> ServerKey {
@@ -399,7 +399,7 @@ async fn uses_and_failures_are_counted() {
     let place = Place::new();
     let keyring = Keyring::open(&place.0.path().join("keyring")).unwrap();
     let metrics = Arc::<Metrics>::default();
-    let store = Store::open(&place.file(), keyring.mac("store"), metrics.clone()).unwrap();
+    let store = Store::open(&place.file(), &keyring, metrics.clone()).unwrap();
     let a = server("a");
     assert!(store.replace(&a, None, &tools(1, &["x"])).await.unwrap());
     store.read(&a).await.unwrap();

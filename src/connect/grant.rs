@@ -1,0 +1,117 @@
+//! The sealed part of a connection: its tokens, and everything that says where they may go.
+
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use super::{GrantRow, register::Client, step_up::Tried};
+use crate::{
+    catalog::ServerKey,
+    policy::Server,
+    vault::{Kid, Unopened, Vault},
+};
+
+/// The length of a payload tells nothing finer than this.
+const GRAIN: usize = 256;
+
+/// What is sealed of a connection. Times are Unix seconds by this machine's clock.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Payload {
+    /// The access token.
+    pub(super) access: Zeroizing<String>,
+    /// The refresh token.
+    pub(super) refresh: Option<Zeroizing<String>>,
+    /// When the access token ends; absent where the provider did not say.
+    pub(super) expires_at: Option<i64>,
+    /// When the refresh token ends, where the provider said so.
+    pub(super) refresh_expires_at: Option<i64>,
+    /// What was asked for.
+    pub(super) requested_scopes: Vec<String>,
+    /// What was granted.
+    pub(super) granted_scopes: Vec<String>,
+    /// The issuer, byte for byte.
+    pub(super) issuer: String,
+    /// Where it is refreshed.
+    pub(super) token_endpoint: String,
+    /// Where it is revoked.
+    pub(super) revocation_endpoint: Option<String>,
+    /// The client it was issued to.
+    pub(super) client: Client,
+    /// `resource` as it was sent, byte for byte; absent where none was sent.
+    pub(super) resource_sent: Option<String>,
+    /// The registered URL that it is for ([`endpoint`]).
+    pub(super) endpoint: String,
+    /// When the tokens came.
+    pub(super) obtained_at: i64,
+    /// What the server wants besides.
+    pub(super) wanted: Vec<String>,
+    /// What was asked for because a server wanted it.
+    pub(super) tried: Vec<Tried>,
+}
+
+impl Payload {
+    /// Whether it can be refreshed: there is a refresh token, and it has not ended.
+    pub(super) fn refreshable(&self, now: i64) -> bool {
+        self.refresh.is_some() && self.refresh_expires_at.is_none_or(|end| now < end)
+    }
+
+    /// By what two refresh tokens are compared where neither may be kept; absent without one.
+    pub(super) fn refresh_digest(&self) -> Option<[u8; 32]> {
+        let token = self.refresh.as_ref()?;
+        Some(Sha256::digest(token.as_bytes()).into())
+    }
+}
+
+/// Seals `payload` for `row`, whose own sealed part does not count. Its length is a multiple of 256 bytes and an overhead
+/// that is always the same.
+pub(super) fn seal(vault: &Vault, row: &GrantRow, payload: &Payload) -> Vec<u8> {
+    vault.seal(&row.binding(), &written(payload))
+}
+
+/// The key that something just sealed is sealed under.
+pub(super) fn kid(sealed: &[u8]) -> Kid {
+    Kid::of(sealed).expect("what was sealed names its key")
+}
+
+/// Opens the sealed part of `row`.
+///
+/// # Errors
+///
+/// It was changed, moved, or put back; or it is sealed under a key that is not there. One that opens and cannot be read
+/// counts as changed.
+pub(super) fn open(vault: &Vault, row: &GrantRow) -> Result<Payload, Unopened> {
+    let opened = vault.open(&row.binding(), &row.sealed)?;
+    serde_json::from_slice(opened.expose()).map_err(|_| Unopened::Form)
+}
+
+/// How a server's registered URL stands in [`Payload::endpoint`].
+pub(super) fn endpoint(server: &Server) -> String {
+    ServerKey::of(server).endpoint.to_string()
+}
+
+/// The payload as JSON, with spaces after it. The buffer never grows, so that no copy stays behind.
+fn written(payload: &Payload) -> Zeroizing<Vec<u8>> {
+    let mut length = Length(0);
+    serde_json::to_writer(&mut length, payload).expect("plain data is counted");
+    let padded = length.0.next_multiple_of(GRAIN);
+    let mut plain = Zeroizing::new(Vec::with_capacity(padded));
+    serde_json::to_writer(&mut *plain, payload).expect("plain data is written to memory");
+    plain.resize(padded, b' ');
+    plain
+}
+
+/// Counts what is written, and keeps none of it.
+struct Length(usize);
+
+impl Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
