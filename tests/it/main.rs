@@ -6,8 +6,8 @@
 
 mod audit;
 mod audit_faults;
-mod connect_refresh;
 mod connect_flow;
+mod connect_refresh;
 mod control;
 mod corpus;
 mod corpus_egress;
