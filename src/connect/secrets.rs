@@ -51,6 +51,8 @@ pub(super) async fn enter(inner: &Inner, permit: &Permit, secret: &[u8]) -> Resu
     put(inner, &Key::Secret(key.clone()), &entered).await?;
     inner.forget(&key);
     inner.note(Kind::Connect, "entered", &key, (OutcomeKind::Allowed, None));
+    // Where there is no room, the next call tells what the server shows.
+    drop(inner.made.try_send(permit.clone()));
     Ok(())
 }
 

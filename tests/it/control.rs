@@ -44,7 +44,7 @@ impl Place {
     /// Writes `tollgate.toml` with `more` at its top.
     fn settings(&self, more: &str) {
         let text = format!(
-            "{more}\nstate_dir = {:?}\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"\"\nops = \"127.0.0.1:0\"\n\
+            "{more}\nstate_dir = {:?}\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"\"\nweb = \"\"\nops = \"127.0.0.1:0\"\n\
              [dns]\nservers = [\"127.0.0.1:9\"]\n",
             self.state()
         );
@@ -507,7 +507,7 @@ fn a_state_folder_that_is_too_deep_for_a_socket_is_refused() {
     let place = Place::new();
     let deep = place.0.path().join("x".repeat(120));
     let text = format!(
-        "state_dir = {deep:?}\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"\"\nops = \"\"\n"
+        "state_dir = {deep:?}\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"\"\nweb = \"\"\nops = \"\"\n"
     );
     fs::write(place.policy().join("tollgate.toml"), text).expect("a file");
     let refused = place.run("serve");
