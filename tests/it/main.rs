@@ -9,6 +9,7 @@ mod audit_faults;
 mod connect_refresh;
 mod connect;
 mod connect_flow;
+mod connect_refresh;
 mod control;
 mod corpus;
 mod corpus_egress;
