@@ -3,6 +3,8 @@
 //! Never: judges a request.
 //! Fails as: [`Error`] at start; afterwards each room fails as its own.
 
+mod connect;
+mod connections;
 pub mod control;
 mod core;
 mod desk;
@@ -16,6 +18,7 @@ mod running;
 mod start;
 pub mod status;
 mod vault;
+mod web;
 mod worker;
 
 pub use error::Error;

@@ -6,15 +6,18 @@
 mod agent_key;
 mod auth;
 mod check;
+mod connections;
 mod demo;
 mod drain;
 mod exit;
 pub mod explain;
 mod keys;
+mod login;
 mod pin;
 mod reload;
 mod replace;
 mod serve;
+mod server;
 mod socket;
 mod status;
 mod style;
@@ -62,12 +65,18 @@ enum Command {
     Pin(pin::Args),
     /// Make, list and revoke agent keys.
     AgentKey(agent_key::Args),
+    /// Print a link that signs a browser in to the pages, once.
+    Login(login::Args),
     /// Make and rotate the keys that seal tokens and secrets.
     Keys(keys::Args),
     /// Accept a restored database, or forget everything that is sealed.
     Vault(vault::Args),
     /// Tell how the running process is.
     Status(status::Args),
+    /// List the connections of users to servers.
+    Connections(connections::Args),
+    /// End a server's connections and forget what was discovered of it.
+    Server(server::Args),
     /// List the open tunnels of the forward proxy.
     Tunnels(tunnels::Args),
     /// Make the running process read its policy again.
@@ -98,9 +107,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::AgentKey(args) => agent_key::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Pin(args) => pin::run(args),
+        Command::Login(args) => login::run(args),
         Command::Keys(args) => keys::run(args),
         Command::Vault(args) => vault::run(args),
         Command::Status(args) => status::run(args),
+        Command::Connections(args) => connections::run(args),
+        Command::Server(args) => server::run(args),
         Command::Tunnels(args) => tunnels::run(args),
         Command::Reload(args) => reload::run(args),
         Command::Drain(args) => drain::run(args),

@@ -3,37 +3,67 @@
 //! Never: shows a token, asks twice where once is enough, or sends a token to another origin than it was issued for.
 //! Fails as: [`Error`].
 
+mod asked;
+mod authorize;
+mod cache;
 pub mod challenge;
+mod change;
+mod clients;
+mod credential;
+mod disconnect;
+mod discovered;
 pub mod discovery;
 mod document;
 mod error;
 mod fetch;
+mod flights;
+mod flow;
+mod grant;
+mod inner;
 mod issuer;
+mod kept;
+mod known;
+mod lease;
+mod life;
+mod metadata;
+mod pending;
 pub mod pkce;
 mod records;
+mod refresh;
 pub mod register;
 mod reseal;
 pub mod resource;
+mod return_to;
 pub mod revoke;
 pub mod scopes;
+mod secrets;
+mod spool;
+mod step_up;
+mod tell;
+mod terms;
 pub mod token;
+mod view;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{panic, path::PathBuf, sync::Arc};
 
 use arc_swap::ArcSwap;
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle};
 
+pub use disconnect::Revoked;
 pub use error::Error;
+pub use flow::{Callback, Finished, Preview, Started};
+use inner::Inner;
 pub use records::*;
 pub use reseal::{Resealed, reseal};
+pub use terms::Terms;
+pub use view::{Connection, State};
 
 use crate::{
     audit::Journal,
     clock::Clock,
     deadline::Deadline,
     egress::Egress,
-    policy::{Permit, Snapshot},
-    subject::Owner,
+    policy::{OAuth, Permit, Snapshot},
     telemetry::Metrics,
     vault::{Credential, Vault},
 };
@@ -42,9 +72,6 @@ use crate::{
 /// whether or not somebody waits for it.
 #[derive(Clone)]
 pub struct Connections(Arc<Inner>);
-
-/// What all clones share.
-struct Inner {}
 
 /// What connections need of the process.
 pub struct Needs {
@@ -66,144 +93,33 @@ pub struct Needs {
     pub terms: Arc<ArcSwap<Terms>>,
     /// The folder for what the database would not take.
     pub spool: PathBuf,
-}
-
-/// Settings of all connections.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
-    /// Where browsers reach the pages, without a slash at its end.
-    pub public_url: Arc<str>,
-    /// The client id metadata document that the operator published.
-    pub client_metadata_url: Option<Arc<str>>,
-    /// Where browsers may be sent back to.
-    pub return_to: Vec<Arc<str>>,
+    /// Told of each connection that was made, as far as it has room.
+    pub made: mpsc::Sender<Permit>,
 }
 
 /// A challenge as it came: the values of all `WWW-Authenticate` lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Challenge(pub Vec<Box<[u8]>>);
 
-/// What a person sees before pressing Connect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Preview {
-    /// The server.
-    pub server: Arc<str>,
-    /// What people are shown.
-    pub title: Option<Arc<str>>,
-    /// The authorization server's host.
-    pub issuer_host: String,
-    /// The issuer that was pinned before, where this one is another and the operator wants to be asked.
-    pub issuer_changed_from: Option<String>,
-    /// Other hosts that tokens or codes go to: token and revocation endpoints.
-    pub endpoint_hosts: Vec<String>,
-    /// The scopes that will be asked for.
-    pub scopes: Vec<String>,
-    /// The host that the browser comes back to.
-    pub redirect_host: String,
-}
-
-/// A flow that was begun.
-pub struct Started {
-    /// Where the browser goes now.
-    pub authorize_url: String,
-    /// The name of the cookie that binds the flow to the browser, without any prefix: 8 hexadecimal digits of the state's digest.
-    pub cookie: String,
-    /// The cookie's value.
-    pub cookie_value: String,
-}
-
-/// What a provider sent the browser back with: each parameter of the query, decoded, in order.
-pub struct Callback<'a> {
-    /// The parameters.
-    pub query: &'a [(String, String)],
-    /// The browser's binding cookies: name without prefix, and value.
-    pub cookies: &'a [(String, String)],
-    /// Who is signed in.
-    pub owner: &'a Owner,
-}
-
-/// How a flow ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finished {
-    /// The server.
-    pub server: Arc<str>,
-    /// Where the browser is sent back to, where the flow named a place.
-    pub return_to: Option<String>,
-}
-
-/// A connection as its owner and the operator see it.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Connection {
-    /// The tenant.
-    pub tenant: String,
-    /// The user.
-    pub user: String,
-    /// The server.
-    pub server: String,
-    /// What people are shown.
-    pub title: Option<String>,
-    /// `oauth`, `bearer` or `header`.
-    pub mode: String,
-    /// How it stands.
-    pub state: State,
-    /// The issuer's host.
-    pub issuer: Option<String>,
-    /// What was granted.
-    pub scopes: Vec<String>,
-    /// When the access token ends, in seconds since 1970; `None` where nobody said.
-    pub expires_at: Option<i64>,
-    /// Whether it can be refreshed.
-    pub refreshable: bool,
-    /// When it was made, in seconds since 1970.
-    pub since: Option<i64>,
-}
-
-/// How a connection stands.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// There is none.
-    NotConnected,
-    /// A flow is under way until then, in seconds since 1970.
-    Connecting(i64),
-    /// Usable.
-    Connected,
-    /// It has to be made again, and why.
-    NeedsReconnect(String),
-    /// It works, and the server wants these scopes besides.
-    MorePermissions(Vec<String>),
-}
-
-/// What became of a connection at the provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Revoked {
-    /// It revoked the tokens.
-    Yes,
-    /// It refused, or was out of reach.
-    No,
-    /// It has no way to, or the operator turned it off, or there was nothing to revoke.
-    Unsupported,
-}
-
 impl Connections {
     /// Connections over what the process gives them. Results that a crash left in the spool are taken up first.
-    pub fn new(_needs: Needs) -> Self {
-        unimplemented!()
+    pub fn new(needs: Needs) -> Self {
+        Self(Inner::begin(needs))
     }
 
     /// Begins nothing new and waits for what runs, 15 s at most.
     pub async fn drain(&self) {
-        unimplemented!()
+        self.0.drain().await;
     }
 
     /// What the client id metadata document says (`/oauth/client-metadata.json`).
     pub fn client_metadata(&self) -> Option<String> {
-        unimplemented!()
+        metadata::document(&self.0.terms.load())
     }
 
     /// The page on which a person connects to a server.
-    pub fn link(&self, _server: &str) -> String {
-        unimplemented!()
+    pub fn link(&self, server: &str) -> String {
+        self.0.terms.load().link(server)
     }
 
     /// Every connection, for the operator; at most 10,000.
@@ -211,8 +127,8 @@ impl Connections {
     /// # Errors
     ///
     /// The database does not work.
-    pub async fn all(&self, _policy: &Snapshot) -> Result<Vec<Connection>, Error> {
-        unimplemented!()
+    pub async fn all(&self, policy: &Snapshot) -> Result<Vec<Connection>, Error> {
+        view::all(&self.0, policy).await
     }
 
     /// Forgets a server: revokes every connection, deletes them, its discovery, and clients that nothing else uses.
@@ -221,8 +137,10 @@ impl Connections {
     /// # Errors
     ///
     /// The database does not work; what was forgotten until then stays so.
-    pub async fn forget(&self, _permit: &Permit, _deadline: Deadline) -> Result<(u64, u64), Error> {
-        unimplemented!()
+    pub async fn forget(&self, permit: &Permit, deadline: Deadline) -> Result<(u64, u64), Error> {
+        let (inner, permit) = (self.0.clone(), permit.clone());
+        self.run(async move { disconnect::forget(&inner, &permit, deadline).await })
+            .await
     }
 
     /// What to send with a request that `permit` lets through; `None` where nothing is sent. A token that is about to
@@ -233,10 +151,10 @@ impl Connections {
     /// There is no connection, it has to be made again, or the provider is out of reach.
     pub async fn credential(
         &self,
-        _permit: &Permit,
-        _deadline: Deadline,
+        permit: &Permit,
+        deadline: Deadline,
     ) -> Result<Option<Credential>, Error> {
-        unimplemented!()
+        credential::current(&self.0, permit, deadline).await
     }
 
     /// The server answered 401 to `used`, which is `None` where nothing was sent. Another credential to send where there
@@ -247,18 +165,18 @@ impl Connections {
     /// As [`Connections::credential`]; [`Error::Required`] or [`Error::Reconnect`] where only the person can go on.
     pub async fn refused(
         &self,
-        _permit: &Permit,
-        _used: Option<&Credential>,
-        _challenge: &Challenge,
-        _deadline: Deadline,
+        permit: &Permit,
+        used: Option<&Credential>,
+        challenge: &Challenge,
+        deadline: Deadline,
     ) -> Result<Credential, Error> {
-        unimplemented!()
+        credential::another(&self.0, permit, used, challenge, deadline).await
     }
 
     /// The server answered 403 with a challenge: what to tell the caller, where it wants more scopes. `None` where it is
     /// about something else.
-    pub async fn more_wanted(&self, _permit: &Permit, _challenge: &Challenge) -> Option<Error> {
-        unimplemented!()
+    pub async fn more_wanted(&self, permit: &Permit, challenge: &Challenge) -> Option<Error> {
+        step_up::more_wanted(&self.0, permit, challenge).await
     }
 
     /// What pressing Connect would do. Discovers what is not known yet; nothing is registered.
@@ -266,23 +184,28 @@ impl Connections {
     /// # Errors
     ///
     /// The server has no usable OAuth.
-    pub async fn preview(&self, _permit: &Permit, _deadline: Deadline) -> Result<Preview, Error> {
-        unimplemented!()
+    pub async fn preview(&self, permit: &Permit, deadline: Deadline) -> Result<Preview, Error> {
+        let (inner, permit) = (self.0.clone(), permit.clone());
+        self.run(async move { flow::preview(&inner, &permit, deadline).await })
+            .await
     }
 
-    /// Begins a flow, as the person confirmed on the page that showed the preview.
+    /// Begins a flow through [`Preview::issuer`], as the person confirmed on the page that showed the preview.
     ///
     /// # Errors
     ///
     /// As [`Connections::preview`]; no client could be registered.
     pub async fn start(
         &self,
-        _permit: &Permit,
-        _return_to: Option<&str>,
-        _confirmed_issuer: &str,
-        _deadline: Deadline,
+        permit: &Permit,
+        return_to: Option<&str>,
+        confirmed_issuer: &str,
+        deadline: Deadline,
     ) -> Result<Started, Error> {
-        unimplemented!()
+        let (inner, permit) = (self.0.clone(), permit.clone());
+        let (return_to, issuer) = (return_to.map(str::to_owned), confirmed_issuer.to_owned());
+        self.run(async move { flow::start(&inner, &permit, return_to, issuer, deadline).await })
+            .await
     }
 
     /// Ends a flow: checks, exchanges the code, seals what comes of it. `permit` judges the server of the flow again.
@@ -292,11 +215,11 @@ impl Connections {
     /// Everything that is not exactly the answer to a flow of this browser and this user, and a provider's refusal.
     pub async fn finish(
         &self,
-        _callback: Callback<'_>,
-        _permit: impl FnOnce(&str) -> Option<Permit> + Send,
-        _deadline: Deadline,
+        callback: Callback<'_>,
+        permit: impl FnOnce(&str) -> Option<Permit> + Send,
+        deadline: Deadline,
     ) -> Result<Finished, Error> {
-        unimplemented!()
+        flow::finish(&self.0, callback, permit, deadline).await
     }
 
     /// Keeps a static secret of the permit's owner.
@@ -304,8 +227,8 @@ impl Connections {
     /// # Errors
     ///
     /// It cannot stand in a header, or cannot be kept.
-    pub async fn enter(&self, _permit: &Permit, _secret: &[u8]) -> Result<(), Error> {
-        unimplemented!()
+    pub async fn enter(&self, permit: &Permit, secret: &[u8]) -> Result<(), Error> {
+        secrets::enter(&self.0, permit, secret).await
     }
 
     /// Revokes and deletes the connection of the permit's owner; the registration stays.
@@ -313,12 +236,10 @@ impl Connections {
     /// # Errors
     ///
     /// The database does not work; then nothing was deleted.
-    pub async fn disconnect(
-        &self,
-        _permit: &Permit,
-        _deadline: Deadline,
-    ) -> Result<Revoked, Error> {
-        unimplemented!()
+    pub async fn disconnect(&self, permit: &Permit, deadline: Deadline) -> Result<Revoked, Error> {
+        let (inner, permit) = (self.0.clone(), permit.clone());
+        self.run(async move { disconnect::disconnect(&inner, &permit, deadline).await })
+            .await
     }
 
     /// How the owner's connection to the permit's server stands.
@@ -326,7 +247,32 @@ impl Connections {
     /// # Errors
     ///
     /// The database does not work.
-    pub async fn state(&self, _permit: &Permit) -> Result<Connection, Error> {
-        unimplemented!()
+    pub async fn state(&self, permit: &Permit) -> Result<Connection, Error> {
+        view::state(&self.0, permit).await
     }
+
+    /// Does `work` in the runtime of connections, to its end, even where nobody waits for it any more.
+    async fn run<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
+        joined(self.0.tasks.spawn_on(work, &self.0.runtime)).await
+    }
+}
+
+/// What a task gives.
+async fn joined<T>(task: JoinHandle<T>) -> T {
+    match task.await {
+        Ok(output) => output,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => panic::resume_unwind(panic),
+            // The runtime is gone, and with it the process.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
+/// The operator's knobs of a server with OAuth.
+fn knobs(permit: &Permit) -> Result<&OAuth, Error> {
+    permit.server().auth.oauth().ok_or_else(|| Error::Unusable {
+        server: permit.server().name.clone(),
+        what: "its file does not say auth.mode = \"oauth\"".to_owned(),
+    })
 }

@@ -11,6 +11,8 @@ mod session;
 mod limits;
 // One `tools/call`, from top to bottom, and other requests that go on as they are.
 mod call;
+// Connections of callers to servers, and what is told to those who have none.
+mod connection;
 // What a server shows: lists, prompts, instructions, held against its pins.
 mod discovery;
 // Tollgate's own tools.
@@ -24,7 +26,7 @@ use std::{sync::Arc, time::SystemTime};
 
 use bytes::Bytes;
 use http::{Method, Response, request::Parts};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 use uuid::Uuid;
 
 pub use self::reply::ReplyBody;
@@ -47,6 +49,7 @@ use crate::{
     budget::Budget,
     catalog::Catalog,
     clock::Clock,
+    connect::Connections,
     identity::Caller,
     mcp::{self, Era, items::List},
     policy::{self, Permit, Snapshot},
@@ -77,6 +80,9 @@ pub struct Shared {
     lanes: Lanes,
     /// Seals what a client carries from one round of a call to the next.
     rounds: Sealer,
+    connections: Connections,
+    /// How many connections were made: who waits for one looks again then.
+    made: watch::Sender<u64>,
 }
 
 impl Shared {
@@ -87,6 +93,7 @@ impl Shared {
         clock: Arc<dyn Clock>,
         rounds: Sealer,
         catalog: Catalog,
+        connections: Connections,
     ) -> Self {
         Self {
             lanes: Lanes::new(&metrics),
@@ -100,6 +107,8 @@ impl Shared {
             tellings: tell::seats(),
             budget: Budget::default(),
             rounds,
+            connections,
+            made: watch::Sender::default(),
         }
     }
 
@@ -201,6 +210,10 @@ impl Gateway {
                 if let Some(session) = &asked.session {
                     lifecycle::lose(self, session, refusal.code);
                 }
+                if connection::wants_page(refusal.code) {
+                    let asking = connection::ask(self, &asked, permit, entry, refusal);
+                    return Box::pin(asking).await;
+                }
                 finding::refused(entry, &asked, refusal).await
             }
         }
@@ -219,8 +232,8 @@ impl Gateway {
         }
         // Calls are what there is much of: the state of everything else is boxed, so that it does not weigh on them.
         if method == Some(mcp::Method::ToolsCall) {
-            if builtin::is_called(asked, permit) {
-                return Box::pin(builtin::call(self, ask, asked, entry)).await;
+            if let Some(tool) = builtin::called(asked, permit) {
+                return Box::pin(builtin::call(self, ask, asked, entry, tool)).await;
             }
             return call::call(self, ask, asked, permit, entry).await;
         }
@@ -236,9 +249,13 @@ impl Gateway {
     ) -> Result<Finding, Refusal> {
         use mcp::Method as M;
         match asked.asker.method {
-            Some(M::ToolsList) => list::list(self, asked, permit, entry, List::Tools).await,
-            Some(M::PromptsList) => list::list(self, asked, permit, entry, List::Prompts).await,
-            Some(M::TemplatesList) => list::list(self, asked, permit, entry, List::Templates).await,
+            Some(M::ToolsList) => list::list(self, ask, asked, permit, entry, List::Tools).await,
+            Some(M::PromptsList) => {
+                list::list(self, ask, asked, permit, entry, List::Prompts).await
+            }
+            Some(M::TemplatesList) => {
+                list::list(self, ask, asked, permit, entry, List::Templates).await
+            }
             Some(M::Discover) => discover::discover(self, asked, permit, entry).await,
             Some(M::Initialize) => lifecycle::initialize(self, ask, asked, permit, entry).await,
             Some(M::Listen) => subscription::listen(self, ask, asked, permit, entry).await,

@@ -3,6 +3,7 @@
 //! Never: falls back to another method when evidence fails, or keeps, logs or echoes a credential.
 //! Fails as: [`Error`]; 401 for evidence, 403 for what the evidence does not allow.
 
+mod browser;
 mod caller;
 mod error;
 mod headers;
@@ -13,11 +14,22 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 
+pub use browser::{
+    Browser, Browsers, Invitation, Kept, LinkRow, LoginError, SessionRow, Sessions, SessionsError,
+    SignIn,
+};
 pub use caller::Caller;
 pub use error::Error;
 use headers::Named;
 
-use crate::{clock::Clock, policy::Snapshot};
+use crate::{
+    clock::Clock,
+    policy::Snapshot,
+    subject::{Owner, Subject},
+};
+
+/// The agent's name where a person acts in a browser.
+const BROWSER: &str = "browser";
 
 /// How callers are told apart; one of these per process (design: identity).
 #[derive(Clone)]
@@ -93,6 +105,14 @@ impl Identity {
         match self {
             Self::Local(_) => Ok(caller.clone()),
             Self::Keys(keys) => keys.again(caller, policy),
+        }
+    }
+
+    /// The person of this name, if it is somebody: whom a browser stands for.
+    fn person(&self, owner: &Owner, policy: &Snapshot) -> Option<Subject> {
+        match self {
+            Self::Local(local) => local.person(owner),
+            Self::Keys(keys) => keys.person(owner, policy),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! | layer | rooms | may import |
 //! |---|---|---|
 //! | 6 | `main`, `cli`, `app` | everything |
-//! | 5 | `listen`, `store`, `demo` | layers 0–4 |
+//! | 5 | `listen`, `web`, `store`, `demo` | layers 0–4 |
 //! | 4 | `gateway`, `tunnel` | layers 0–3, not one another |
 //! | 3 | `upstream`, `connect`, `approval`, `identity` | layers 0–2, not one another |
 //! | 2 | `egress`, `catalog`, `budget`, `audit`, `vault` | layers 0–1, not one another; `egress` takes `audit`'s proof types |
@@ -47,6 +47,8 @@ pub mod egress;
 pub mod budget;
 // Record: event, chain, journal.
 pub mod audit;
+// Browser: the pages of people: sign in, connect, disconnect.
+pub mod web;
 // Disk: the database, for the traits that other rooms own.
 pub mod store;
 // Show: the bundled tool server.

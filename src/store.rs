@@ -1,5 +1,5 @@
 //! Owns: the database of this gateway, one SQLite file, and the one thread that uses it.
-//! Imports: layers 0–2, for the traits that other rooms own and `vault`'s marks.
+//! Imports: layers 0–3, for the traits that other rooms own and `vault`'s marks.
 //! Never: believes a row whose mark does not hold, or changes a database that it does not know.
 //! Fails as: [`Error`] at the start; then as the errors of the traits, with [`Unavailable`] inside.
 //!
@@ -20,6 +20,7 @@ mod pins;
 mod records;
 mod reset;
 mod sealed;
+mod sessions;
 mod vault;
 mod worker;
 

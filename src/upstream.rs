@@ -12,6 +12,7 @@ mod get;
 mod message;
 pub mod own;
 mod resume;
+mod send;
 mod session;
 mod stream;
 mod subscribe;
@@ -22,7 +23,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{Method, StatusCode};
 
 pub use answer::Answer;
 pub use breaker::{Breakers, Leave, OpenCircuit};
@@ -31,6 +32,7 @@ pub use error::Error;
 pub use event::{Asking, Event, Item, Mark};
 pub use message::{Edit, Message, ResultKind};
 use resume::Way;
+pub use send::Credentials;
 pub use session::{Hello, Session};
 pub use stream::Messages;
 
@@ -39,6 +41,7 @@ use crate::{
     deadline::Deadline,
     egress::{Destination, Effect, Egress, FieldLines, Inbound, Outbound},
     policy::Permit,
+    vault::Credential,
 };
 
 /// The way to tool servers; one for each worker, cheap to clone.
@@ -48,6 +51,7 @@ pub struct Upstream {
     eras: Arc<Eras>,
     breakers: Arc<Breakers>,
     ids: Arc<AtomicU64>,
+    credentials: Arc<dyn Credentials>,
 }
 
 /// How a request travels.
@@ -70,6 +74,8 @@ pub struct Request<'a> {
     pub id: u64,
     /// Whether it may have an effect, with the proof that its intent is on disk.
     pub effect: &'a Effect,
+    /// What shows its server whose it is, where that was asked for already.
+    pub credential: Option<&'a Credential>,
     /// When it ends.
     pub deadline: Deadline,
 }
@@ -84,17 +90,20 @@ pub struct Answered {
 
 impl Upstream {
     /// Over `egress`; ids and what is known of servers are shared by all workers, so that ids are unique on every server.
+    /// Servers that want to know whose a request is are shown what `credentials` gives.
     pub fn new(
         egress: Egress,
         eras: Arc<Eras>,
         breakers: Arc<Breakers>,
         ids: Arc<AtomicU64>,
+        credentials: Arc<dyn Credentials>,
     ) -> Self {
         Self {
             egress,
             eras,
             breakers,
             ids,
+            credentials,
         }
     }
 
@@ -174,10 +183,15 @@ impl Upstream {
         body: Bytes,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        let fields = session.fields();
-        let inbound = self
-            .send(permit, Method::POST, fields, body, &Effect::Read, deadline)
-            .await?;
+        let out = Outbound {
+            permit,
+            method: Method::POST,
+            fields: session.fields(),
+            body,
+            effect: &Effect::Read,
+            deadline,
+        };
+        let inbound = self.send(out, None).await?;
         let status = inbound.status;
         // The few bytes that servers send with a 202 are read, so that the connection can be used again.
         let _ = inbound.body.collect(4096).await;
@@ -195,37 +209,38 @@ impl Upstream {
             wire,
             body,
             effect,
+            credential,
             deadline,
             ..
         } = request;
+        let out = |fields, body| Outbound {
+            permit,
+            method: Method::POST,
+            fields,
+            body,
+            effect,
+            deadline,
+        };
         let session = match wire {
-            Wire::Modern(fields) => {
-                return self
-                    .send(permit, Method::POST, fields, body, effect, deadline)
-                    .await;
-            }
+            Wire::Modern(fields) => return self.send(out(fields, body), credential).await,
             Wire::Legacy(session) => session,
         };
-        let seen = session.epoch();
-        let send = || {
-            self.send(
-                permit,
-                Method::POST,
-                session.fields(),
-                body.clone(),
-                effect,
-                deadline,
-            )
-        };
-        let inbound = send().await?;
+        let mut seen = session.epoch();
+        if seen == session::UNOPENED {
+            // Rare, and its state large: boxed, it does not weigh on every call.
+            Box::pin(self.renew(permit, session, seen, deadline)).await?;
+            seen = session.epoch();
+        }
+        let out = || out(session.fields(), body.clone());
+        let inbound = self.send(out(), credential).await?;
         if inbound.status != StatusCode::NOT_FOUND || !session.has_id() {
             return Ok(inbound);
         }
         drop(inbound);
-        // Rare, and its state large: boxed, it does not weigh on every call.
+        // As rare.
         let again = Box::pin(async {
             self.renew(permit, session, seen, deadline).await?;
-            send().await
+            self.send(out(), credential).await
         });
         let inbound = again.await?;
         if inbound.status == StatusCode::NOT_FOUND {
@@ -233,44 +248,4 @@ impl Upstream {
         }
         Ok(inbound)
     }
-
-    async fn send(
-        &self,
-        permit: &Permit,
-        method: Method,
-        mut fields: FieldLines,
-        body: Bytes,
-        effect: &Effect,
-        deadline: Deadline,
-    ) -> Result<Inbound, Error> {
-        let accept = match method {
-            Method::GET => const { HeaderValue::from_static("text/event-stream") },
-            _ => const { HeaderValue::from_static("application/json, text/event-stream") },
-        };
-        let agent = const { HeaderValue::from_static(AGENT) };
-        fields.add(&header::ACCEPT, &accept);
-        fields.add(&header::USER_AGENT, &agent);
-        if method == Method::POST {
-            let json = const { HeaderValue::from_static("application/json") };
-            fields.add(&header::CONTENT_TYPE, &json);
-        }
-        let outbound = Outbound {
-            permit,
-            method,
-            fields,
-            body,
-            effect,
-            deadline,
-        };
-        let sent = self.egress.send(outbound).await;
-        self.breakers.note(permit, &sent);
-        sent.map_err(|failed| Error::Egress {
-            server: permit.server().name.clone(),
-            source: failed.error,
-            destination: failed.destination,
-        })
-    }
 }
-
-/// How Tollgate names itself to tool servers.
-const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));

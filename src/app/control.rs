@@ -4,6 +4,7 @@
 pub mod pins;
 
 use std::{
+    fmt,
     io::{self, BufRead, BufReader, Read, Write},
     os::unix::net::UnixStream as Client,
     path::{Path, PathBuf},
@@ -25,7 +26,7 @@ use super::{
     keys::{KeyChange, KeysReport},
     status::Status,
 };
-use crate::{deadline::CEILING, tunnel::OpenTunnel};
+use crate::{connect::Connection, deadline::CEILING, tunnel::OpenTunnel};
 
 /// The longest request line: it may name thousands of tools.
 const MAX_REQUEST: u64 = 1 << 20;
@@ -50,6 +51,13 @@ pub enum Request {
     Reload,
     /// The open tunnels of the forward proxy.
     Tunnels,
+    /// The connections of all users.
+    Connections,
+    /// End every connection to a server, and forget what was discovered of it.
+    ServerRemove {
+        /// The server.
+        server: String,
+    },
     /// How the keyring stands, after a change if there is one.
     Keys {
         /// The change.
@@ -59,6 +67,13 @@ pub enum Request {
     VaultAcceptRestore,
     /// Finish what runs, then stop.
     Drain,
+    /// A link that signs a browser in.
+    Login {
+        /// The tenant; absent is the only one.
+        tenant: Option<String>,
+        /// The user; absent is the local one.
+        user: Option<String>,
+    },
     /// What is pinned of a server, and what callers were shown that differs.
     Pins {
         /// The server.
@@ -93,18 +108,56 @@ pub enum Answer {
     },
     /// To `tunnels`: what is open, the oldest first.
     Tunnels(Vec<OpenTunnel>),
+    /// To `connections`, at most 10,000.
+    Connections(Vec<Connection>),
+    /// To `server_remove`.
+    Removed(Removed),
     /// To `keys`.
     Keys(KeysReport),
     /// To `vault_accept_restore`: the number of changes from which the database goes on.
     RestoreAccepted(u64),
     /// The process drains.
     Draining,
+    /// To `login`.
+    Login(Login),
     /// To `pins` and `pin_read`.
     Pins(Pins),
     /// To `pin_accept`.
     Accepted(Accepted),
     /// It did not work, one line each.
     Failed(Vec<String>),
+}
+
+/// A link that signs a browser in, once.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Login {
+    /// The link.
+    pub url: String,
+    /// Whose tenant.
+    pub tenant: String,
+    /// Whom it signs in.
+    pub user: String,
+    /// How long it can be used, in seconds.
+    pub lasts: u64,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Login")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What became of a server's connections.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// The server.
+    pub server: String,
+    /// Connections that there were.
+    pub connections: u64,
+    /// Of those, how many the provider revoked.
+    pub revoked: u64,
 }
 
 /// What the control socket can do.

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
     clock::Clock,
+    connect::{self, Connections},
     gateway,
     identity::Identity,
     listen::{Health, Limits, Origins, Terms, Tls},
@@ -27,6 +28,7 @@ use crate::{
     telemetry::Metrics,
     tunnel,
     upstream::{Breakers, Eras, OpenCircuit},
+    web::Web,
 };
 
 /// The heart of a running process.
@@ -40,6 +42,8 @@ pub(super) struct Core {
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) identity: Identity,
+    pub(super) connections: Connections,
+    pub(super) connect_terms: Arc<ArcSwap<connect::Terms>>,
     pub(super) gateway: Arc<gateway::Shared>,
     pub(super) tunnels: Arc<tunnel::Shared>,
     pub(super) eras: Arc<Eras>,
@@ -55,6 +59,10 @@ pub(super) struct Core {
     pub(super) started: Instant,
     /// What the last reload left open.
     pub(super) pending: Mutex<Pending>,
+    /// The pages, where they are served.
+    pub(super) web: Option<Web>,
+    /// Where the pages are where `public_url` does not say so.
+    pub(super) pages: Arc<str>,
 }
 
 /// What a reload could not take up.
@@ -121,6 +129,8 @@ impl Core {
 
     fn apply(&self, loaded: &Loaded) {
         self.terms.store(Arc::new(terms(loaded)));
+        let terms = super::connect::terms(&loaded.settings, &self.pages);
+        self.connect_terms.store(Arc::new(terms));
         self.gateway.take_up(&loaded.policy);
         let policy = &loaded.policy;
         self.tunnels.take_up(policy);

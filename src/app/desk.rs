@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::{
+    connections,
     control::{Answer, Control, Request},
     core::Core,
     keys, pins,
     reload::Outcome,
-    worker,
+    web, worker,
 };
 
 /// Carries out what the command line asks.
@@ -50,6 +51,8 @@ impl Control for Desk {
             Request::Status => Answer::Status(Box::new(core.status())),
             Request::Reload => self.reload().await,
             Request::Tunnels => Answer::Tunnels(core.tunnels.tunnels()),
+            Request::Connections => connections::list(core).await,
+            Request::ServerRemove { server } => connections::remove(core, &server).await,
             Request::Keys { change } => match keys::in_process(core, change).await {
                 Ok(report) => Answer::Keys(report),
                 Err(why) => Answer::Failed(vec![why]),
@@ -66,6 +69,9 @@ impl Control for Desk {
                 core.record_admin("drain", true);
                 core.begin_drain();
                 Answer::Draining
+            }
+            Request::Login { tenant, user } => {
+                web::login(core, tenant.as_deref(), user.as_deref()).await
             }
             Request::Pins { server } => pins::show(core, &server).await,
             Request::PinRead { server } => pins::read(&self.shared, &server).await,

@@ -10,9 +10,11 @@ pub struct Running {
     pub(super) core: Arc<Core>,
     pub(super) workers: Vec<JoinHandle<()>>,
     pub(super) ops_thread: JoinHandle<()>,
+    pub(super) connect_thread: JoinHandle<()>,
     pub(super) agents: Option<Endpoint>,
     pub(super) egress: Option<Endpoint>,
     pub(super) ops: Option<Endpoint>,
+    pub(super) web: Option<Endpoint>,
     pub(super) sockets: Vec<PathBuf>,
 }
 
@@ -36,6 +38,11 @@ impl Running {
         self.ops.as_ref()
     }
 
+    /// Where the pages are served, with the real port; `None` if they are off.
+    pub fn web(&self) -> Option<&Endpoint> {
+        self.web.as_ref()
+    }
+
     /// A handle for other threads.
     pub fn handle(&self) -> Handle {
         Handle(self.core.clone())
@@ -53,6 +60,7 @@ impl Running {
         }
         self.core.stop.cancel();
         drop(self.ops_thread.join());
+        drop(self.connect_thread.join());
         for socket in self.sockets {
             // The next start replaces it as well.
             drop(std::fs::remove_file(socket));

@@ -15,14 +15,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Error, Running,
+    Error, Running, connect,
     core::{Core, Pending, terms},
     load::{Loaded, Loader, guard},
     ops,
     reload::{Outcome, Reloader},
     status::ListenerStatus,
     vault::{Guard, Place},
-    worker,
+    web, worker,
 };
 use crate::{
     audit::{self, Journal, Record},
@@ -90,16 +90,24 @@ pub fn start(options: Options) -> Result<Running, Error> {
         listen::Error::InUse(_) => Error::Running(loaded.settings.state_dir.clone()),
         error => failed("control")(error),
     })?;
-    let running = assemble(reloader, options.workers).and_then(|(core, doors)| {
+    let running = assemble(reloader, options.workers).and_then(|assembled| {
         // A slot that was empty until now takes it.
-        drop(slot.set(Arc::downgrade(&core)));
-        run(core, control, doors, options.grace)
+        drop(slot.set(Arc::downgrade(&assembled.core)));
+        run(assembled, control, options.grace)
     });
     running.inspect_err(|_| drop(fs::remove_file(&socket)))
 }
 
+/// A process that only has to run.
+struct Assembled {
+    core: Arc<Core>,
+    doors: Doors,
+    way_out: worker::WayOut,
+    connecting: connect::Idle,
+}
+
 /// Opens the records first, then the keyring, the database, and the doors: what comes in is taken down from the first request on.
-fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doors), Error> {
+fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<Assembled, Error> {
     let loaded = reloader.current_full();
     let metrics = Arc::new(Metrics::new());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -109,12 +117,30 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
     let guard = Guard::new(&loaded.settings, place, &keyring)?;
     let store = open_store(&loaded.settings.store, &keyring, &metrics)?;
     let doors = Doors::open(&loaded, workers)?;
+    let way_out = worker::WayOut {
+        roots: egress::Tls::new(),
+        answers: Memory::new(Egress::ANSWERS),
+        metrics: metrics.clone(),
+    };
+    let pages = web::address(&loaded.settings.listen, doors.web.as_ref());
+    let connect_terms = connect::terms(&loaded.settings, &pages);
+    let connect_terms = Arc::new(ArcSwap::from_pointee(connect_terms));
+    let parts = connect::Parts {
+        store: store.clone(),
+        vault: keyring.vault(),
+        journal: journal.clone(),
+        metrics: metrics.clone(),
+        clock: clock.clone(),
+        terms: connect_terms.clone(),
+    };
+    let (connections, connecting) = connect::open(&loaded.settings, parts, &way_out)?;
     let shared = gateway::Shared::new(
         journal.clone(),
         metrics.clone(),
         clock.clone(),
         keyring.sealer("rounds"),
         Catalog::new(store.clone()),
+        connections.clone(),
     );
     let identity = identity(&loaded.settings, clock.clone());
     let tunnels = tunnel::Shared::new(
@@ -124,10 +150,24 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
         clock.clone(),
         metrics.clone(),
     );
+    let reloader = Arc::new(reloader);
+    let parts = web::Parts {
+        connections: connections.clone(),
+        identity: identity.clone(),
+        store: store.clone(),
+        journal: journal.clone(),
+        metrics: metrics.clone(),
+        clock: clock.clone(),
+        terms: connect_terms.clone(),
+    };
+    let web = doors.web.as_ref();
+    let web = web.map(|_| web::open(parts, &keyring, reloader.clone()));
     let core = Core {
         terms: Arc::new(ArcSwap::from_pointee(terms(&loaded))),
         tls: doors.tls.clone(),
         identity,
+        connections,
+        connect_terms,
         gateway: Arc::new(shared),
         tunnels: Arc::new(tunnels),
         eras: Arc::default(),
@@ -138,7 +178,9 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
         workers: workers.get(),
         listeners: doors.status(),
         pending: Mutex::new(Pending::default()),
-        reloader: Arc::new(reloader),
+        web,
+        pages,
+        reloader,
         journal,
         store,
         guard,
@@ -149,15 +191,21 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<(Arc<Core>, Doo
     core.metrics.policy_loaded(loaded.policy.generation);
     core.record(Record::lifecycle(core.clock.now(), "start"));
     core.judge_age(core.store.found());
-    Ok((Arc::new(core), doors))
+    Ok(Assembled {
+        core: Arc::new(core),
+        doors,
+        way_out,
+        connecting,
+    })
 }
 
-fn run(
-    core: Arc<Core>,
-    control: UnixListener,
-    doors: Doors,
-    grace: Duration,
-) -> Result<Running, Error> {
+fn run(assembled: Assembled, control: UnixListener, grace: Duration) -> Result<Running, Error> {
+    let Assembled {
+        core,
+        doors,
+        way_out,
+        connecting,
+    } = assembled;
     let loaded = core.reloader.current_full();
     let mut sockets = vec![loaded.settings.control_socket()];
     let agents = doors.agents.as_ref().map(|agents| agents.address.clone());
@@ -166,6 +214,7 @@ fn run(
     }
     let egress = doors.egress.as_ref().map(|egress| egress.address.clone());
     let ops = doors.ops.as_ref().map(|ops| ops.address.clone());
+    let web = doors.web.as_ref().map(|web| web.address.clone());
     let lobby = |connections| {
         let limits = Limits {
             connections,
@@ -178,9 +227,8 @@ fn run(
     let shared = worker::Shared {
         agents_lobby: lobby(calls),
         egress_lobby: lobby(proxied),
-        roots: egress::Tls::new(),
+        way_out,
         bodies: Memory::new(Limits::BODIES),
-        answers: Memory::new(Egress::ANSWERS),
         // Some servers take 0 for no id.
         ids: Arc::new(AtomicU64::new(1)),
         core: core.clone(),
@@ -189,15 +237,19 @@ fn run(
     let sockets_of = |bound: Option<Bound>| bound.map(|bound| bound.sockets).unwrap_or_default();
     let (agents_sockets, egress_sockets) = (sockets_of(doors.agents), sockets_of(doors.egress));
     let doors_of_workers = worker::Sockets::of_each(agents_sockets, egress_sockets);
+    let connect_thread =
+        connect::start(connecting, &shared, doors.web).inspect_err(|_| core.cut_all())?;
     let workers = worker::start_all(doors_of_workers, &shared).inspect_err(|_| core.cut_all())?;
     let ops_thread = ops::start(shared, control, doors.ops).inspect_err(|_| core.cut_all())?;
     Ok(Running {
         core,
         workers,
         ops_thread,
+        connect_thread,
         agents,
         egress,
         ops,
+        web,
         sockets,
     })
 }
@@ -214,6 +266,7 @@ struct Doors {
     agents: Option<Bound>,
     egress: Option<Bound>,
     ops: Option<Bound>,
+    web: Option<Bound>,
     tls: Option<Tls>,
 }
 
@@ -232,10 +285,12 @@ impl Doors {
             .egress
             .map(|egress| Bound::new(&Endpoint::Tcp(egress), workers.get()));
         let ops = listen.ops.map(|ops| Bound::new(&Endpoint::Tcp(ops), 1));
+        let web = listen.web.map(|web| Bound::new(&Endpoint::Tcp(web), 1));
         Ok(Self {
             agents: agents.transpose().map_err(failed("agents"))?,
             egress: egress.transpose().map_err(failed("egress"))?,
             ops: ops.transpose().map_err(failed("ops"))?,
+            web: web.transpose().map_err(failed("web"))?,
             tls: tls.transpose().map_err(failed("agents"))?,
         })
     }
@@ -253,6 +308,7 @@ impl Doors {
             of("agents", &self.agents, tls),
             of("egress", &self.egress, tls),
             of("ops", &self.ops, false),
+            of("web", &self.web, tls),
         ];
         listeners.into_iter().flatten().collect()
     }

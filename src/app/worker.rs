@@ -23,6 +23,7 @@ use crate::{
     gateway::Gateway,
     listen::{Agents, Lobby, Recorder, Serve, Socket, accept},
     memory::Memory,
+    telemetry::Metrics,
     tunnel::Proxy,
     upstream::Upstream,
 };
@@ -36,11 +37,32 @@ pub(super) struct Shared {
     pub(super) core: Arc<Core>,
     pub(super) agents_lobby: Lobby,
     pub(super) egress_lobby: Lobby,
-    pub(super) roots: egress::Tls,
+    pub(super) way_out: WayOut,
     pub(super) bodies: Memory,
-    pub(super) answers: Memory,
     pub(super) ids: Arc<AtomicU64>,
     pub(super) grace: Duration,
+}
+
+/// What every way out is made of.
+#[derive(Clone)]
+pub(super) struct WayOut {
+    pub(super) roots: egress::Tls,
+    pub(super) answers: Memory,
+    pub(super) metrics: Arc<Metrics>,
+}
+
+impl WayOut {
+    /// A way out of the runtime that this is called in.
+    pub(super) fn open(&self, configured: &config::Dns) -> Result<Egress, DnsSetupError> {
+        let resolver = Dns::new(&dns(configured)?)?;
+        Ok(Egress::new(
+            Arc::new(resolver),
+            Arc::new(TcpDialer),
+            self.roots.clone(),
+            self.answers.clone(),
+            self.metrics.clone(),
+        ))
+    }
 }
 
 /// The sockets of one worker.
@@ -109,14 +131,7 @@ pub(super) fn runtime() -> io::Result<Runtime> {
 
 fn way_out(shared: &Shared) -> Result<Egress, DnsSetupError> {
     let loaded = shared.core.reloader.current_full();
-    let resolver = Dns::new(&dns(&loaded.settings.dns)?)?;
-    Ok(Egress::new(
-        Arc::new(resolver),
-        Arc::new(TcpDialer),
-        shared.roots.clone(),
-        shared.answers.clone(),
-        shared.core.metrics.clone(),
-    ))
+    shared.way_out.open(&loaded.settings.dns)
 }
 
 /// The resolver's settings: those of the file, else the machine's.
@@ -144,10 +159,13 @@ pub(super) fn pipeline(shared: &Shared) -> Result<Gateway, DnsSetupError> {
     way_out(shared).map(|egress| through(shared, &egress))
 }
 
-fn through(shared: &Shared, egress: &Egress) -> Gateway {
+/// The pipeline over `egress`.
+pub(super) fn through(shared: &Shared, egress: &Egress) -> Gateway {
     let core = &shared.core;
     let (eras, breakers) = (core.eras.clone(), core.breakers.clone());
-    let upstream = Upstream::new(egress.clone(), eras, breakers, shared.ids.clone());
+    let credentials = Arc::new(core.connections.clone());
+    let ids = shared.ids.clone();
+    let upstream = Upstream::new(egress.clone(), eras, breakers, ids, credentials);
     Gateway::new(upstream, core.gateway.clone())
 }
 
@@ -182,7 +200,7 @@ async fn work(sockets: Sockets, shared: &Shared, egress: Egress) {
 }
 
 /// Serves a listener to its end, if there is one.
-async fn attend(socket: Option<Socket>, lobby: &Lobby, server: impl Serve) {
+pub(super) async fn attend(socket: Option<Socket>, lobby: &Lobby, server: impl Serve) {
     let Some(socket) = socket else {
         return;
     };
@@ -192,7 +210,7 @@ async fn attend(socket: Option<Socket>, lobby: &Lobby, server: impl Serve) {
 }
 
 /// The end of patience with calls that outlast a drain.
-async fn patience(core: &Core, grace: Duration) {
+pub(super) async fn patience(core: &Core, grace: Duration) {
     core.drain.cancelled().await;
     tokio::select! {
         () = sleep(grace) => {}
@@ -202,7 +220,7 @@ async fn patience(core: &Core, grace: Duration) {
 
 /// Closes idle connections and sessions in time, connections of an older policy at once, and asks other name servers
 /// when they change.
-async fn keep_up(core: &Core, egress: &Egress, gateway: &Gateway) {
+pub(super) async fn keep_up(core: &Core, egress: &Egress, gateway: &Gateway) {
     let mut loaded = core.reloader.current_full();
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

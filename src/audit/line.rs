@@ -99,6 +99,9 @@ pub(super) fn body(record: &Record) -> Vec<u8> {
             inner.word(key!("closed_by"), tunnel.closed_by);
         });
     }
+    if let Some(revoked) = record.revoked_upstream {
+        line.word(key!("revoked_upstream"), revoked);
+    }
     if record.took.is_some() || record.took_upstream.is_some() {
         line.object(key!("ms"), |ms| {
             ms.millis(key!("total"), record.took);

@@ -183,6 +183,8 @@ pub struct Record {
     pub result_is_error: Option<bool>,
     /// What went through a tunnel, once that is over.
     pub tunnel: Option<RecordTunnel>,
+    /// What a provider made of a connection that ended: `yes`, `no` or `unsupported`.
+    pub revoked_upstream: Option<&'static str>,
     /// How long it took in all; written as milliseconds with three decimals.
     pub took: Option<Duration>,
     /// The upstream's part of that.
@@ -214,6 +216,7 @@ impl Record {
             result_cut: None,
             result_is_error: None,
             tunnel: None,
+            revoked_upstream: None,
             took: None,
             took_upstream: None,
             request_id: None,

@@ -7,6 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::{
     Block, Error, Item, ItemKind, Ledger, Pinned, Shown, View,
     known::{Known, judged::Verdict},
+    tool::Tool,
 };
 use crate::mcp::{
     Era,
@@ -66,6 +67,27 @@ impl Book {
     /// Whether the first list of this kind was taken for `view`, or nothing more is taken.
     pub fn is_settled(&self, view: View, list: List) -> bool {
         self.pinned.is_settled(&view.mark(ItemKind::of(list)))
+    }
+
+    /// Of a list what is pinned and of use to callers of `era`, whoever was shown it; of each name what was accepted last.
+    pub fn standing(&self, list: List, era: Era) -> Vec<Item> {
+        let kind = ItemKind::of(list);
+        let items = self.pinned.items.iter().filter(|item| item.kind == kind);
+        let newest = items.filter(|item| {
+            let newest = self.pinned.newest(kind, &item.name);
+            newest.is_some_and(|newest| newest.key() == item.key())
+        });
+        let of_use = |item: &&Item| match kind {
+            ItemKind::Tool => Tool::read(item).is_ok_and(|tool| tool.unfit(era).is_none()),
+            _ => true,
+        };
+        newest.filter(of_use).cloned().collect()
+    }
+
+    /// The instructions that are pinned, a JSON string; of several those that were accepted last.
+    pub fn standing_instructions(&self) -> Option<Arc<str>> {
+        let newest = self.pinned.newest(ItemKind::Instructions, "")?;
+        Some(newest.definition.clone())
     }
 
     /// Holds a page against what is pinned, and learns from it which tools `view` is shown.

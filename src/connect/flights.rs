@@ -68,7 +68,11 @@ impl Waiting {
 
 /// Joins the flight of `key`, or has `fly` begin one in a task of its own, which nobody who waits can break off. `None`
 /// where nothing new is begun.
-pub(super) fn join<F>(inner: &Arc<Inner>, key: &GrantKey, fly: impl FnOnce() -> F) -> Option<Waiting>
+pub(super) fn join<F>(
+    inner: &Arc<Inner>,
+    key: &GrantKey,
+    fly: impl FnOnce() -> F,
+) -> Option<Waiting>
 where
     F: Future<Output = Ended> + Send + 'static,
 {

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::{GrantRow, register::Client};
+use super::{GrantRow, register::Client, step_up::Tried};
 use crate::{
     catalog::ServerKey,
     policy::Server,
-    vault::{Unopened, Vault},
+    vault::{Kid, Unopened, Vault},
 };
 
 /// The length of a payload tells nothing finer than this.
@@ -45,6 +45,10 @@ pub(super) struct Payload {
     pub(super) endpoint: String,
     /// When the tokens came.
     pub(super) obtained_at: i64,
+    /// What the server wants besides.
+    pub(super) wanted: Vec<String>,
+    /// What was asked for because a server wanted it.
+    pub(super) tried: Vec<Tried>,
 }
 
 impl Payload {
@@ -64,6 +68,11 @@ impl Payload {
 /// that is always the same.
 pub(super) fn seal(vault: &Vault, row: &GrantRow, payload: &Payload) -> Vec<u8> {
     vault.seal(&row.binding(), &written(payload))
+}
+
+/// The key that something just sealed is sealed under.
+pub(super) fn kid(sealed: &[u8]) -> Kid {
+    Kid::of(sealed).expect("what was sealed names its key")
 }
 
 /// Opens the sealed part of `row`.

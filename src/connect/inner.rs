@@ -1,14 +1,15 @@
 //! What all clones of [`Connections`] share.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::mpsc, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{
-    GrantKey, Needs, Records, Terms, cache::Cache, flights::Flights, lease::Patience, spool::Spool,
+    GrantKey, Needs, Records, Row, Terms, cache::Cache, flights::Flights, known::Known,
+    lease::Patience, refresh, spool::Spool,
 };
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
@@ -22,6 +23,9 @@ use crate::{
     vault::Vault,
 };
 
+/// How long what runs is waited for.
+const DRAIN: Duration = Duration::from_secs(15);
+
 /// The parts of a process's connections.
 pub(super) struct Inner {
     pub(super) records: Arc<dyn Records>,
@@ -34,10 +38,14 @@ pub(super) struct Inner {
     pub(super) terms: Arc<ArcSwap<Terms>>,
     /// This process, as leases name it.
     pub(super) holder: Uuid,
-    pub(super) cache: Cache,
+    pub(super) cache: Cache<GrantKey, Known>,
+    /// Static secrets, sealed.
+    pub(super) secrets: Cache<GrantKey, Row>,
     pub(super) flights: Flights,
     pub(super) patience: Patience,
     pub(super) spool: Spool,
+    /// Told of each connection that was made.
+    pub(super) made: mpsc::Sender<Permit>,
     /// What runs to its end without anybody who waits.
     pub(super) tasks: TaskTracker,
     /// Nothing new is begun.
@@ -45,10 +53,31 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    pub(super) fn new(needs: Needs) -> Self {
+    /// The parts, of which the spool has been read: what an earlier process left in it is saved first.
+    pub(super) fn begin(needs: Needs) -> Arc<Self> {
+        let inner = Arc::new(Self::new(needs));
+        inner.spool.take_up(&inner);
+        for held in inner.spool.everything() {
+            let saving = refresh::save_later(inner.clone(), None, held);
+            inner.tasks.spawn_on(saving, &inner.runtime);
+        }
+        inner
+    }
+
+    /// Begins nothing new, and waits for what runs.
+    pub(super) async fn drain(&self) {
+        self.closing.cancel();
+        self.tasks.close();
+        if timeout(DRAIN, self.tasks.wait()).await.is_err() {
+            tracing::warn!("token requests were still under way when the time for them was over");
+        }
+    }
+
+    fn new(needs: Needs) -> Self {
         Self {
             holder: id::ordered(needs.clock.now()),
             cache: Cache::new(),
+            secrets: Cache::new(),
             flights: Flights::default(),
             patience: Patience::new(),
             spool: Spool::new(needs.spool),
@@ -62,6 +91,7 @@ impl Inner {
             metrics: needs.metrics,
             clock: needs.clock,
             terms: needs.terms,
+            made: needs.made,
         }
     }
 
@@ -73,7 +103,8 @@ impl Inner {
     /// Nothing of a connection that is gone, or another now, is believed any more.
     pub(super) fn forget(&self, key: &GrantKey) {
         self.cache.forget(key);
-        self.spool.forget(key);
+        self.secrets.forget(key);
+        self.spool.distrust(key);
     }
 
     /// Takes down what became of an owner's connection or secret. That it could not be kept stops nothing: what happened

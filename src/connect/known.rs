@@ -72,6 +72,9 @@ pub(super) async fn look(
     inner: &Inner,
     key: &GrantKey,
 ) -> Result<Option<Arc<Known>>, RecordsError> {
+    if let Some(known) = inner.spool.known(key) {
+        return Ok(Some(known));
+    }
     if let Some(known) = inner.cache.believed(key) {
         return Ok(Some(known));
     }

@@ -13,11 +13,13 @@ use crate::{
     catalog::{Found, PinnedTool},
     deadline::Deadline,
     gateway::{
-        Ask, Asked, Entry, Finding, Gateway, builtin, discovery::pinning, request::asker::malformed,
+        Ask, Asked, Entry, Finding, Gateway, builtin, connection::waiting, discovery::pinning,
+        request::asker::malformed,
     },
     mcp::items::List,
-    policy::Permit,
+    policy::{Auth, Permit},
     refusal::{Code, Refusal},
+    upstream::Request,
 };
 
 /// The longest tool name that is looked for, in bytes.
@@ -33,6 +35,10 @@ pub(super) async fn call(
 ) -> Result<Finding, Refusal> {
     // What a call waits for counts against its own time.
     let deadline = Deadline::after(permit.server().limits.call);
+    if permit.server().auth != Auth::None {
+        // Rare beside, and its state large: boxed, it does not weigh on calls that show nothing.
+        Box::pin(waiting::person(gateway, asked, permit, deadline)).await;
+    }
     let name = named_tool(asked, entry)?;
     let ticket = asked.ticket(gateway)?;
     let lanes = &gateway.shared.lanes;
@@ -48,12 +54,16 @@ pub(super) async fn call(
     let consent = approval::consent(permit, &tool)?;
     // What is refused here has no intent.
     let upstream = &gateway.upstream;
+    let credential = upstream.credential(permit, deadline).await?;
     let seat = lanes.at_server(upstream, permit, &subject, &ticket, deadline);
     let (seat, _leave) = seat.await?;
     entry.held.server = Some(seat);
     let effect = entry.effect(consent).await?;
     ticket.check()?;
-    let request = asked.request(permit, &ticket, round.as_ref(), &effect, deadline);
+    let request = Request {
+        credential: credential.as_ref(),
+        ..asked.request(permit, &ticket, round.as_ref(), &effect, deadline)
+    };
     let calling = pin!(upstream.call(&tool, request));
     let answered = ticket.unless_stopped(calling).await;
     entry.forwarded(gateway, permit, ticket, answered)

@@ -95,7 +95,7 @@ impl Body for ReplyBody {
 }
 
 /// A JSON answer that ends a request whose record is kept.
-fn json(status: StatusCode, pieces: Vec<Bytes>, _proof: Proof) -> Response<ReplyBody> {
+pub(super) fn json(status: StatusCode, pieces: Vec<Bytes>, _proof: Proof) -> Response<ReplyBody> {
     let short = pieces.iter().map(Bytes::len).sum::<usize>() <= SHORT;
     let body = if short && pieces.len() > 1 {
         ReplyBody::whole(pieces.concat().into())

@@ -49,6 +49,8 @@ pub(super) struct Session {
     pub(super) upstream: Arc<upstream::Session>,
     /// What the client offers to the server.
     pub(super) offer: Offer,
+    /// Whether the client opens pages that Tollgate asks it to.
+    pub(super) opens_pages: bool,
     /// From where it looks at the server.
     pub(super) view: View,
     /// What the server asks of the client.
@@ -64,14 +66,23 @@ pub(super) struct Session {
     ended: CancellationToken,
 }
 
+/// What a client says of itself that its session goes by.
+pub(super) struct Client {
+    /// What it offers to the server.
+    pub(super) offer: Offer,
+    /// Whether it opens pages that it is asked to.
+    pub(super) opens_pages: bool,
+}
+
 impl Session {
     /// A session of `subject`'s under an id that was never used.
     fn new(
         subject: &Subject,
         server: Arc<Server>,
         upstream: upstream::Session,
-        offer: Offer,
+        client: Client,
     ) -> Self {
+        let Client { offer, opens_pages } = client;
         let label = format!("session-{}", id::hex(&id::random::<8>()));
         let subject = Arc::new(Subject {
             conversation: Some(label.into()),
@@ -82,6 +93,7 @@ impl Session {
             view: View::of(upstream.revision(), &offer),
             upstream: Arc::new(upstream),
             offer,
+            opens_pages,
             questions: Questions::default(),
             resumable: Resumable::default(),
             subject,

@@ -83,7 +83,7 @@ impl Streams {
 }
 
 /// A stream's place among those that are open.
-struct Place {
+pub(super) struct Place {
     _seat: Seat,
     generation: u64,
     holds: watch::Receiver<Holds>,
@@ -93,7 +93,7 @@ struct Place {
 impl Place {
     /// Returns when the process drains, another policy holds, or the caller's evidence expires: whoever wants to listen
     /// on asks again, and is judged again.
-    async fn ended(&mut self) {
+    pub(super) async fn ended(&mut self) {
         let own = self.generation;
         let over = self
             .holds

@@ -27,6 +27,14 @@ impl Caller {
         }
     }
 
+    /// A person behind a browser that is signed in until then.
+    pub(super) fn browser(subject: Arc<Subject>, expires: SystemTime) -> Self {
+        Self {
+            expires: Some(expires),
+            ..Self::local(subject)
+        }
+    }
+
     /// The holder of the key with this digest.
     pub(super) fn with_key(
         subject: Arc<Subject>,

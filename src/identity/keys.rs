@@ -1,18 +1,18 @@
 //! `keys`: a bearer token that the policy knows by its SHA-256.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Caller, Error,
+    BROWSER, Caller, Error,
     headers::{self, Named},
 };
 use crate::{
     clock::Clock,
     policy::{Key, Snapshot},
-    subject::Subject,
+    subject::{Owner, Scopes, Subject},
 };
 
 /// What every agent key begins with.
@@ -83,6 +83,33 @@ impl Keys {
         Ok(again.in_conversation(caller.conversation.clone(), caller.turn.clone()))
     }
 
+    /// The person whom a key names or may act for, behind a browser. Every group that a key gives this user counts; that
+    /// a key may act for him gives him none. Keys that have expired count no more.
+    pub(super) fn person(&self, owner: &Owner, policy: &Snapshot) -> Option<Subject> {
+        let now = self.clock.now();
+        let keys = policy.keys.values();
+        let lasting = keys.filter(|key| key.expires.is_none_or(|end| now < end));
+        let (mut known, mut groups) = (false, BTreeSet::new());
+        for key in lasting.filter(|key| key.subject.tenant == owner.tenant) {
+            if key.subject.user == owner.user {
+                groups.extend(key.subject.groups.iter().cloned());
+                known = true;
+            }
+            known |= key.subject.scopes.act_for && covers(key, &owner.user);
+        }
+        known.then(|| Subject {
+            tenant: owner.tenant.clone(),
+            agent: BROWSER.into(),
+            user: owner.user.clone(),
+            groups: groups.into_iter().collect(),
+            scopes: Scopes::CALL,
+            conversation: None,
+            turn: None,
+            acting: None,
+            evidence: BROWSER.into(),
+        })
+    }
+
     fn known<'p>(&self, digest: &[u8; 32], policy: &'p Snapshot) -> Result<&'p Key, Error> {
         let key = policy.keys.get(digest).ok_or(Error::Unknown)?;
         if key.expires.is_some_and(|end| self.clock.now() >= end) {
@@ -120,15 +147,17 @@ fn may_act(key: &Key) -> Result<(), Error> {
         .ok_or_else(|| Error::Acting("the agent key lacks the scope `act-for`".to_owned()))
 }
 
+/// Whether `may_act_for` names this user.
+fn covers(key: &Key, user: &str) -> bool {
+    let mut may = key.may_act_for.iter();
+    may.any(|may| &**may == "*" || &**may == user)
+}
+
 /// The subject of a key that acts for `user`. The user's groups are only those asserted: the key's own do not pass to him.
 fn key_for(key: &Key, user: &str, groups: Vec<&str>) -> Result<Arc<Subject>, Error> {
     may_act(key)?;
     let own = &*key.subject;
-    if !key
-        .may_act_for
-        .iter()
-        .any(|may| &**may == "*" || &**may == user)
-    {
+    if !covers(key, user) {
         return Err(Error::Acting(format!(
             "the agent key may not act for `{user}`"
         )));

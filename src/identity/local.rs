@@ -5,10 +5,10 @@ use std::sync::Arc;
 use http::{HeaderMap, header::AUTHORIZATION};
 
 use super::{
-    Error,
+    BROWSER, Error,
     headers::{self, Named},
 };
-use crate::subject::{Scopes, Subject};
+use crate::subject::{Owner, Scopes, Subject};
 
 /// The agent's name where nothing tells agents apart.
 const AGENT: &str = "local";
@@ -38,6 +38,14 @@ impl Local {
 
     pub(super) fn subject(&self) -> &Arc<Subject> {
         &self.subject
+    }
+
+    /// The local user, behind a browser.
+    pub(super) fn person(&self, owner: &Owner) -> Option<Subject> {
+        (self.subject.owner() == *owner).then(|| Subject {
+            agent: BROWSER.into(),
+            ..(*self.subject).clone()
+        })
     }
 
     pub(super) fn identify(

@@ -42,7 +42,7 @@ impl List {
     }
 
     /// The member of the result that holds it.
-    fn array(self) -> &'static str {
+    pub fn array(self) -> &'static str {
         match self {
             Self::Tools => "tools",
             Self::Prompts => "prompts",

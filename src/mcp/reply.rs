@@ -1,8 +1,12 @@
 //! What Tollgate says itself: errors, tool results that are refusals, results of its own.
 
+mod page;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
 use serde::Serialize;
+
+pub use page::Page;
 
 use super::{Era, Rejection, Revision, methods::Method};
 use crate::refusal::{Code, Fault, Refusal, Shape};

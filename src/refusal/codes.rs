@@ -69,6 +69,9 @@ codes! {
     EvidenceExpired "identity.expired" Caller 401 Http, "ask the operator for a new agent key";
     ScopeMissing "identity.scope" Caller 403 Http, "use a key with the scope that the request needs";
     ActingRefused "identity.acting_refused" Caller 403 Http, "leave Tollgate-User and Tollgate-Groups out, or use a key that may act for others";
+    SignedOut "identity.signed_out" Caller 401 Http, "run `tollgate login` where Tollgate runs, and open the link that it prints in this browser";
+    LoginLink "identity.login_link" Caller 403 Http, "run `tollgate login` again; each link signs in once, within five minutes";
+    LoginUser "identity.login_user" Caller 403 Http, "name a user that the policy knows";
 
     ProxyTarget "tunnel.bad_target" Caller 400 Http, "ask the proxy for `CONNECT host:port` or for an absolute http:// URL";
     TargetTooLong "tunnel.target_too_long" Caller 414 Http, "ask for a shorter URL";
@@ -134,6 +137,10 @@ codes! {
     ConnectIssuerMismatch "connect.issuer_mismatch" Upstream 403 Http, "begin again on the connect page, and tell the operator if this repeats";
     ConnectDenied "connect.denied" Upstream 200 Tool, "open the link and try again, or ask the operator";
     ConnectSecret "connect.secret" Caller 400 Http, "enter the secret as its provider shows it, without line breaks";
+    WebNotFound "web.not_found" Caller 404 Http, "go to the first page, which links to all others";
+    WebMethod "web.method" Caller 405 Http, "open the page, and press its button there";
+    WebForm "web.form" Caller 403 Http, "open the page again, and press its button there";
+    WebCrossSite "web.cross_site" Caller 403 Http, "open the page itself, and press its button there";
     RecordForged "vault.record" Internal 200 Tool, "show this to the operator: a sealed record was changed or moved, and the person has to connect again";
     VaultKey "vault.key" Internal 503 Http, "restore the keyring that belongs to this database; nothing was changed";
     VaultOlder "vault.older" Internal 503 Http, "let the operator look at the audit log, then run `tollgate vault accept-restore`";
@@ -165,7 +172,7 @@ codes! {
     ConnectionLost "egress.connection_lost" Upstream 200 Tool, "the connection broke; whether the call took effect is not known; the result is incomplete: do not invent it";
 
     UpstreamStatus "upstream.status" Upstream 200 Tool, "the server refused the request; ask its operator";
-    UpstreamUnauthorized "upstream.unauthorized" Upstream 200 Tool, "the server wants credentials, which this version cannot provide";
+    UpstreamUnauthorized "upstream.unauthorized" Upstream 200 Tool, "ask the operator to set what the server wants in its [auth] table, or to see to its permissions there";
     UpstreamContentType "upstream.content_type" Upstream 200 Tool, "the server's url does not lead to an MCP endpoint; ask the operator to correct it";
     UpstreamMalformed "upstream.malformed" Upstream 200 Tool, "the server's answer is not valid; ask its operator";
     UpstreamWrongId "upstream.wrong_id" Upstream 200 Tool, "the server answered another request; ask its operator";

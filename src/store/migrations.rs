@@ -4,7 +4,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
-use super::{grants, heads, sealed, vault};
+use super::{grants, heads, sealed, sessions, vault};
 use crate::vault::Mac;
 
 /// Marks the file as Tollgate's ("tgdb"), where `file` and SQLite look for it.
@@ -20,6 +20,8 @@ const STEPS: &[Step] = &[
     sealed::tables,
     // What counts its changes, and shows of which keyring it is.
     vault::tables,
+    // Browsers.
+    sessions::tables,
 ];
 
 /// What a file is.

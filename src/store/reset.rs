@@ -9,7 +9,7 @@ use super::{
     database::{Database, sqlite},
     failure::Failure,
     heads::Heads,
-    vault,
+    sessions, vault,
 };
 use crate::{clock::SystemClock, vault::Keyring};
 
@@ -48,6 +48,7 @@ fn reset(database: &mut Database) -> rusqlite::Result<Forgotten> {
         forget_pins(&transaction)?;
         Heads::default().write(&transaction, &database.mac)?;
     }
+    sessions::forget(&transaction)?;
     transaction.commit()?;
     Ok(Forgotten { rows, pins })
 }

@@ -12,7 +12,7 @@ use tracing_subscriber::{
 };
 
 /// The rooms whose level can be set.
-pub const ROOMS: [&str; 21] = [
+pub const ROOMS: [&str; 23] = [
     "address",
     "app",
     "approval",
@@ -21,6 +21,7 @@ pub const ROOMS: [&str; 21] = [
     "catalog",
     "cli",
     "config",
+    "connect",
     "demo",
     "egress",
     "gateway",
@@ -33,6 +34,7 @@ pub const ROOMS: [&str; 21] = [
     "tunnel",
     "upstream",
     "vault",
+    "web",
     "tollgate",
 ];
 

@@ -26,6 +26,9 @@ pub type Gauge = gauge::Gauge<i64, AtomicI64>;
 
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
+/// Classes of HTTP statuses.
+const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+
 /// Every metric of the process.
 #[derive(Debug)]
 pub struct Metrics {
@@ -66,6 +69,7 @@ pub struct Metrics {
     /// Definitions that were pinned at first use.
     pub catalog_pinned: Counter,
     catalog_blocked: Family<Labels<1>, Counter>,
+    connect_refreshes: Family<Labels<1>, Counter>,
     store_operations: Family<Labels<1>, Counter>,
     store_failures: Family<Labels<1>, Counter>,
     store_seconds: Histogram,
@@ -83,6 +87,9 @@ pub struct Metrics {
     policy_reload_failures: Counter,
     /// Open sessions of the older protocol.
     pub mcp_sessions: Gauge,
+    /// By status class, 1xx first.
+    web_requests: [Counter; 5],
+    web_refusals: Family<Labels<1>, Counter>,
 }
 
 impl Default for Metrics {
@@ -123,11 +130,14 @@ impl Metrics {
             "tunnel_bytes",
             "Bytes of tunnels that were closed, by direction: in from their targets, out to them",
         );
+        let web_requests: Family<Labels<1>, Counter> = register.empty(
+            "web_requests",
+            "Requests for pages answered, by class of status",
+        );
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         register.add("build", "This build", build);
         Self {
-            requests: ["1xx", "2xx", "3xx", "4xx", "5xx"]
-                .map(|class| requests.get_or_create_owned(&[("status_class", class)])),
+            requests: CLASSES.map(|class| requests.get_or_create_owned(&[("status_class", class)])),
             refusals: register.empty(
                 "listen_refusals",
                 "Requests and connections refused at the door, by code",
@@ -177,6 +187,10 @@ impl Metrics {
                 "catalog_blocked",
                 "Definitions that are not offered, each counted once, by reason",
             ),
+            connect_refreshes: register.empty(
+                "connect_refreshes",
+                "Refreshes of connections' tokens that ended, by result",
+            ),
             store_operations: register
                 .empty("store_operations", "Uses of the database, by what was done"),
             store_failures: register.empty(
@@ -209,14 +223,29 @@ impl Metrics {
             policy_reload_failures: register
                 .empty("policy_reload_failures", "Policies that were not taken"),
             mcp_sessions: register.empty("mcp_sessions", "Open sessions of the older protocol"),
+            web_requests: CLASSES
+                .map(|class| web_requests.get_or_create_owned(&[("status_class", class)])),
+            web_refusals: register.empty(
+                "web_refusals",
+                "Requests for pages that were refused, by code",
+            ),
             registry: register.0,
         }
     }
 
     /// A request was answered with this HTTP status; what is no status is counted as 5xx.
     pub fn request(&self, status: u16) {
-        let class = usize::from(status / 100).wrapping_sub(1).min(4);
-        self.requests[class].inc();
+        self.requests[class(status)].inc();
+    }
+
+    /// A request for a page was answered with this HTTP status; what is no status is counted as 5xx.
+    pub fn web_request(&self, status: u16) {
+        self.web_requests[class(status)].inc();
+    }
+
+    /// A request for a page was refused with this code.
+    pub fn web_refused(&self, code: &'static str) {
+        self.web_refusals.get_or_create(&[("code", code)]).inc();
     }
 
     /// The door refused a request or a connection with this code.
@@ -274,6 +303,12 @@ impl Metrics {
         self.audit_records.get_or_create_owned(&[("kind", kind)])
     }
 
+    /// A refresh of a connection's token ended like this: `refreshed`, `refused`, `put_off`, `spooled`, `overtaken`.
+    pub fn connect_refreshed(&self, result: &'static str) {
+        let labels = [("result", result)];
+        self.connect_refreshes.get_or_create(&labels).inc();
+    }
+
     /// The database was used for `operation`, and failed with a code if there is one.
     pub fn stored(&self, operation: &'static str, code: Option<&'static str>, took: Duration) {
         self.store_operations
@@ -327,6 +362,11 @@ impl Metrics {
         text::encode(&mut text, &self.registry).expect("writing to memory does not fail");
         text
     }
+}
+
+/// The place of a status in [`CLASSES`].
+fn class(status: u16) -> usize {
+    usize::from(status / 100).wrapping_sub(1).min(4)
 }
 
 /// Registers metrics as they are made.

@@ -89,6 +89,15 @@ impl Upstream {
         }
     }
 
+    /// Whether it is known, without asking, that the server speaks the modern era.
+    pub fn is_known_modern(&self, server: &Server) -> bool {
+        match server.era {
+            Era::Modern => true,
+            Era::Legacy => false,
+            Era::Auto => self.eras.recall(server) == Some(true),
+        }
+    }
+
     async fn probe(&self, permit: &Permit, deadline: Deadline) -> Result<bool, Error> {
         let id = self.next_id();
         let request = Request {
@@ -97,6 +106,7 @@ impl Upstream {
             body: own::discover_body(id, "{}"),
             id,
             effect: &Effect::Read,
+            credential: None,
             deadline,
         };
         let answered = self.exchange(request).await?;

@@ -38,6 +38,9 @@ pub enum Error {
         /// The status.
         status: u16,
     },
+    /// There is nothing to show the server whose request it is, or the server does not take it.
+    #[error("{}", .0.public)]
+    Credential(Refusal),
     /// Neither JSON nor an event stream.
     #[error("server `{server}` answered with `{found}`, expected JSON or an event stream")]
     ContentType {
@@ -122,6 +125,7 @@ impl Error {
             Self::Egress { source, .. } => source.code(),
             Self::Status { .. } => Code::UpstreamStatus,
             Self::Unauthorized { .. } => Code::UpstreamUnauthorized,
+            Self::Credential(refusal) => refusal.code,
             Self::ContentType { .. } => Code::UpstreamContentType,
             Self::Malformed { .. } => Code::UpstreamMalformed,
             Self::WrongId { .. } => Code::UpstreamWrongId,
@@ -148,6 +152,7 @@ impl Error {
                     ..told
                 }
             }
+            Self::Credential(refusal) => refusal.clone(),
             _ => Refusal::new(self.code(), self.to_string()),
         }
     }

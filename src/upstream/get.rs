@@ -9,11 +9,11 @@ use super::{
     Error, Messages, Session, Upstream,
     answer::{Type, content_type_error, status_error},
     resume::Way,
-    session::lost,
+    session::{UNOPENED, lost},
 };
 use crate::{
     deadline::Deadline,
-    egress::{Body, Effect, Inbound},
+    egress::{Body, Effect, Inbound, Outbound},
     mcp::headers,
     policy::Permit,
 };
@@ -28,7 +28,11 @@ impl Upstream {
         last: Option<&HeaderValue>,
         deadline: Deadline,
     ) -> Result<Option<Messages>, Error> {
-        let seen = session.epoch();
+        let mut seen = session.epoch();
+        if seen == UNOPENED {
+            self.renew(permit, session, seen, deadline).await?;
+            seen = session.epoch();
+        }
         let mut inbound = self.fetch(permit, session, last, deadline).await?;
         if inbound.status == StatusCode::NOT_FOUND && session.has_id() {
             drop(inbound);
@@ -77,16 +81,15 @@ impl Upstream {
         if let Some(last) = last {
             fields.add(&headers::LAST_EVENT_ID, last);
         }
-        let nothing = Bytes::new();
-        self.send(
+        let out = Outbound {
             permit,
-            Method::GET,
+            method: Method::GET,
             fields,
-            nothing,
-            &Effect::Read,
+            body: Bytes::new(),
+            effect: &Effect::Read,
             deadline,
-        )
-        .await
+        };
+        self.send(out, None).await
     }
 }
 

@@ -12,30 +12,43 @@ use tokio::sync::Semaphore;
 use super::{Error, Message, Upstream, answer};
 use crate::{
     deadline::Deadline,
-    egress::{Effect, FieldLines, Fields, Inbound},
+    egress::{Effect, FieldLines, Fields, Inbound, Outbound},
     mcp::{Revision, headers},
     policy::{Era, Permit},
 };
 
 /// Session ids longer than this are no session ids.
 const ID_BYTES: usize = 1024;
+/// The epoch of a session that was not opened yet.
+pub(super) const UNOPENED: u64 = 0;
 
 /// The parameters of `initialize` as the server sees them.
 #[derive(Clone, Debug)]
-pub struct Hello(Bytes);
+pub struct Hello {
+    revision: Revision,
+    params: Bytes,
+}
 
 impl Hello {
     /// The revision that the client asks for, of its capabilities those that are relayed, and its own `clientInfo`; the
     /// last two are JSON objects.
     pub fn new(revision: Revision, capabilities: &str, client_info: &str) -> Self {
-        Self(
-            format!(r#"{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{client_info}}}"#)
-                .into(),
-        )
+        let params = format!(
+            r#"{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{client_info}}}"#
+        );
+        Self {
+            revision,
+            params: params.into(),
+        }
+    }
+
+    /// The revision that is asked for.
+    pub fn revision(&self) -> Revision {
+        self.revision
     }
 
     fn request(&self, id: u64) -> Bytes {
-        let params = std::str::from_utf8(&self.0).unwrap_or("{}");
+        let params = std::str::from_utf8(&self.params).unwrap_or("{}");
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize","params":{params}}}"#).into()
     }
 }
@@ -51,6 +64,22 @@ pub struct Session {
 }
 
 impl Session {
+    /// A session that is opened by the first request in it: its client was told before that its revision is spoken.
+    pub fn unopened(hello: Hello) -> Self {
+        Self {
+            revision: hello.revision,
+            hello,
+            id: Mutex::new(None),
+            epoch: AtomicU64::new(UNOPENED),
+            renewing: Semaphore::new(1),
+        }
+    }
+
+    /// Whether the server knows of it.
+    pub fn is_open(&self) -> bool {
+        self.epoch() != UNOPENED
+    }
+
     /// Which opening of the session this is; rises when it is renewed.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
@@ -103,12 +132,12 @@ impl Upstream {
         let Some(result) = message.result() else {
             return Ok((None, message));
         };
+        let revision = revision(permit, result)?;
         let session = Session {
-            revision: revision(permit, result)?,
-            hello,
             id: Mutex::new(id),
-            epoch: AtomicU64::new(0),
-            renewing: Semaphore::new(1),
+            epoch: AtomicU64::new(UNOPENED + 1),
+            revision,
+            ..Session::unopened(hello)
         };
         Ok((Some(session), message))
     }
@@ -123,22 +152,20 @@ impl Upstream {
         if !session.has_id() {
             return Ok(());
         }
-        let fields = session.fields();
-        let inbound = self
-            .send(
-                permit,
-                Method::DELETE,
-                fields,
-                Bytes::new(),
-                &Effect::Read,
-                deadline,
-            )
-            .await?;
+        let out = Outbound {
+            permit,
+            method: Method::DELETE,
+            fields: session.fields(),
+            body: Bytes::new(),
+            effect: &Effect::Read,
+            deadline,
+        };
+        let inbound = self.send(out, None).await?;
         let _ = inbound.body.collect(4096).await;
         Ok(())
     }
 
-    /// Opens `session` anew, unless another request has done so since `seen`.
+    /// Opens `session`, or opens it anew, unless another request has done so since `seen`.
     pub(super) async fn renew(
         &self,
         permit: &Permit,
@@ -173,16 +200,20 @@ impl Upstream {
         deadline: Deadline,
     ) -> Result<(Option<HeaderValue>, Message), Error> {
         let id = self.next_id();
-        let body = hello.request(id);
-        let fields = FieldLines::new();
+        let out = Outbound {
+            permit,
+            method: Method::POST,
+            fields: FieldLines::new(),
+            body: hello.request(id),
+            effect: &Effect::Read,
+            deadline,
+        };
         let Inbound {
             status,
             headers,
             body,
             ..
-        } = self
-            .send(permit, Method::POST, fields, body, &Effect::Read, deadline)
-            .await?;
+        } = self.send(out, None).await?;
         let session_id = session_id(permit, &headers)?;
         let answer = answer::read(permit, id, status, headers, body).await?;
         let message = answer.whole().await?;

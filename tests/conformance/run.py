@@ -4,6 +4,8 @@ It runs what the suite's frozen lists require of a server, and, in a section of 
 run without scoring (extensions apart). A required row fails where the direct run fails, or where a
 check that passed directly does not pass through Tollgate; a row that is not scored fails only by
 the latter. `--direct` leaves Tollgate out; it shows whether the fixture itself is sound.
+
+Then come the scenarios of authorization that those lists require of a client, which Tollgate is (`auth.py`).
 """
 
 import argparse
@@ -18,6 +20,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+import auth  # noqa: E402
 from harness.fixture import fixture  # noqa: E402
 from harness.process import TOOLS, NotReady  # noqa: E402
 from harness.tollgate import tollgate  # noqa: E402
@@ -60,6 +63,9 @@ def main():
         for revision in [options.revision] if options.revision else REVISIONS:
             good, bad = report(revision, options)
             passed, failed = passed + good, failed + bad
+            if not options.direct:
+                good, bad = auth.report(NODE, SUITE, revision, options)
+                passed, failed = passed + good, failed + bad
     except NotReady as fault:
         print(fault)
         failed += 1

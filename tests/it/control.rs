@@ -499,7 +499,7 @@ fn a_database_is_where_the_settings_say_and_one_that_is_not_safe_is_refused() {
     mode(&path, 0o600);
     // The keyring that marked it is gone.
     fs::remove_file(place.state().join("keyring")).expect("ours");
-    refused("does not hold what this keyring marked");
+    refused("there is no keyring at `");
 }
 
 #[test]
@@ -522,7 +522,7 @@ fn a_state_folder_that_is_too_deep_for_a_socket_is_refused() {
     let place = Place::new();
     let deep = place.0.path().join("x".repeat(120));
     let text = format!(
-        "state_dir = {deep:?}\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"\"\nops = \"\"\n"
+        "state_dir = {deep:?}\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"\"\nweb = \"\"\nops = \"\"\n"
     );
     fs::write(place.policy().join("tollgate.toml"), text).expect("a file");
     let refused = place.run("serve");

@@ -6,15 +6,20 @@
 
 mod audit;
 mod audit_faults;
+mod connect;
+mod connect_flow;
+mod connect_refresh;
 mod control;
 mod corpus;
 mod corpus_egress;
+mod corpus_oauth;
 mod demo;
 mod egress;
 mod explain;
 mod gateway;
 mod layers;
 mod listen;
+mod oauth_cases;
 mod pin;
 mod plain;
 mod policy;
@@ -22,6 +27,7 @@ mod proxy;
 mod proxy_dns;
 mod store;
 mod tunnel;
+mod web;
 /// What tests share: real servers on loopback, real certificates, a real name server, a dialer that remembers.
 #[path = "../support"]
 mod support {
@@ -35,6 +41,8 @@ mod support {
     pub(crate) mod nameserver;
     pub(crate) mod permit;
     pub(crate) mod pipeline;
+    pub(crate) mod protected;
+    pub(crate) mod provider;
     pub(crate) mod sound;
     pub(crate) mod tools;
     pub(crate) mod tunnels;

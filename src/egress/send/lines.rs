@@ -25,6 +25,7 @@ const ROOM: usize = 512;
 
 /// Field lines (RFC 9112, section 5), each ended by CRLF. They are written as they are added: nobody looks one up, and an
 /// index of them would cost more than the rest of the head. It shows nothing of itself: values may be secrets.
+#[derive(Clone)]
 pub struct FieldLines(Vec<u8>);
 
 impl FieldLines {

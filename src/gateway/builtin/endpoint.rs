@@ -3,7 +3,7 @@
 use http::{Method as Verb, Response};
 use serde_json::json;
 
-use super::{READ, call, definition, named};
+use super::{Tool, awaited, call, definitions, named, page};
 use crate::{
     gateway::{
         Ask, Asked, Entry, Finding, Gateway, ReplyBody, kind, reply::finding, session::lifecycle,
@@ -31,7 +31,7 @@ pub(in crate::gateway) async fn serve(
         entry.is(kind(method), method.as_str());
     }
     match answer(gateway, ask, &asked, &mut entry).await {
-        Ok(Finding::Own(result)) => finding::own(entry, &asked, &result).await,
+        Ok(Finding::Own(result)) => finding::own(entry, &asked, &result, None).await,
         Ok(_) => finding::accepted(&asked, entry).await,
         Err(refusal) => finding::refused(entry, &asked, refusal).await,
     }
@@ -68,7 +68,10 @@ async fn answer(
         Some(Method::Initialize) => welcome(asked),
         Some(Method::Discover) => discovery(),
         Some(Method::Ping) => json!({}),
-        Some(Method::ToolsList) => return Ok(Finding::Own(list(era))),
+        Some(Method::ToolsList) => {
+            let awaited = awaited(gateway, ask).await;
+            return Ok(Finding::Own(list(era, awaited)));
+        }
         Some(Method::ToolsCall) => return called(gateway, ask, asked, entry).await,
         _ => {
             return Err(Refusal::new(
@@ -90,12 +93,12 @@ async fn called(
     let name = named(asked)
         .and_then(|name| name.string())
         .unwrap_or_default();
-    if name != READ {
+    let Some(tool) = Tool::find(&name) else {
         entry.record().tool = Some(name.as_ref().into());
         let public = format!("no tool `{name}` on server `{}`", ask.server);
         return Err(Refusal::new(Code::ToolUnknown, public));
-    }
-    call(gateway, ask, asked, entry).await
+    };
+    call(gateway, ask, asked, entry, tool).await
 }
 
 fn welcome(asked: &Asked<'_>) -> serde_json::Value {
@@ -124,10 +127,6 @@ fn info() -> serde_json::Value {
     json!({ "name": super::SERVER, "version": env!("CARGO_PKG_VERSION") })
 }
 
-fn list(era: Era) -> String {
-    let hints = match era {
-        Era::Modern => r#""resultType":"complete","ttlMs":0,"cacheScope":"private","#,
-        Era::Legacy => "",
-    };
-    format!(r#"{{{hints}"tools":[{}]}}"#, definition(READ))
+fn list(era: Era, awaited: bool) -> String {
+    page(era, "tools", &definitions(awaited, Tool::name))
 }

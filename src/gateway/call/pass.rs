@@ -6,9 +6,9 @@ use super::rounds;
 use crate::{
     deadline::Deadline,
     egress::Effect,
-    gateway::{Asked, Entry, Finding, Gateway, discovery::prompts},
+    gateway::{Asked, Entry, Finding, Gateway, connection::waiting, discovery::prompts},
     mcp::Method,
-    policy::Permit,
+    policy::{Auth, Permit},
     refusal::Refusal,
 };
 
@@ -20,9 +20,12 @@ pub(in crate::gateway) async fn pass(
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
     entry.record().tool = named(asked);
+    let deadline = Deadline::after(permit.server().limits.call);
+    if permit.server().auth != Auth::None {
+        waiting::person(gateway, asked, permit, deadline).await;
+    }
     let round = rounds::resume(gateway, asked, permit)?;
     entry.admit_read()?;
-    let deadline = Deadline::after(permit.server().limits.call);
     prompts::check(gateway, asked, permit, deadline).await?;
     let ticket = asked.ticket(gateway)?;
     let (lanes, upstream) = (&gateway.shared.lanes, &gateway.upstream);

@@ -101,6 +101,34 @@ pub(in crate::gateway) fn edits(
     Ok(changes.into_edits(message))
 }
 
+/// The state of a round in which Tollgate itself asks, so that the request goes on from where it is; `None` where it has
+/// asked already, or may not ask.
+pub(in crate::gateway) fn own(
+    gateway: &Gateway,
+    asker: &Asker,
+    permit: &Permit,
+    request: &Envelope<'_>,
+) -> Option<String> {
+    asker.method.filter(|method| method.may_ask())?;
+    let token = token(gateway, asker, permit, request).ok()?;
+    let last = carried(request, &token);
+    if last.as_ref().is_some_and(Round::is_ours) {
+        return None;
+    }
+    Some(token.seal(&Round::own(last, gateway.shared.clock.now())))
+}
+
+/// Whether this request is repeated because Tollgate asked something.
+pub(in crate::gateway) fn is_own(gateway: &Gateway, asked: &Asked<'_>, permit: &Permit) -> bool {
+    let params = asked.message.params.as_ref();
+    if params.is_none_or(|params| params.request_state.is_none()) {
+        return false;
+    }
+    let token = token(gateway, &asked.asker, permit, &asked.message);
+    let round = token.ok().and_then(|token| carried(&asked.message, &token));
+    round.is_some_and(|round| round.is_ours())
+}
+
 /// The round that `requestState` holds, if it was sealed for this request.
 fn carried(request: &Envelope<'_>, token: &Token<'_>) -> Option<Round> {
     let state = request.params.as_ref()?.request_state?;

@@ -5,10 +5,14 @@ use serde_json::value::RawValue;
 
 use super::{pinning, whole};
 use crate::{
-    gateway::{Asked, Entry, Finding, Gateway, request::asker::malformed},
+    gateway::{
+        Asked, Entry, Finding, Gateway,
+        connection::{self, standing},
+        request::asker::malformed,
+    },
     mcp::{Revision, capabilities::of_server, greeting},
     policy::Permit,
-    refusal::Refusal,
+    refusal::{Code, Refusal},
     upstream::{Edit, Message},
 };
 
@@ -19,7 +23,12 @@ pub(in crate::gateway) async fn discover(
     permit: &Permit,
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
-    let message = whole::answer(gateway, asked, permit, entry).await?;
+    let message = match whole::answer(gateway, asked, permit, entry).await {
+        Err(refusal) if connection::is_missing(refusal.code) => {
+            return unconnected(gateway, permit, refusal).await;
+        }
+        found => found?,
+    };
     let mut edits = cut(permit, &message)?;
     let instructions = instructions(permit, &message)?;
     edits.extend(
@@ -31,6 +40,21 @@ pub(in crate::gateway) async fn discover(
         scope: None,
         session: None,
     })
+}
+
+/// What a caller without a connection is told. Of a server whose era is not known yet nothing is promised: clients of both
+/// eras open a session then, and learn the era once it is connected.
+async fn unconnected(
+    gateway: &Gateway,
+    permit: &Permit,
+    refusal: Refusal,
+) -> Result<Finding, Refusal> {
+    if gateway.upstream.is_known_modern(permit.server()) {
+        return standing::discovery(gateway, permit).await;
+    }
+    let link = gateway.shared.connections.link(&permit.server().name);
+    let public = format!("{}: {link}", refusal.public);
+    Err(Refusal::new(Code::UpstreamSessionsOnly, public))
 }
 
 /// The instructions in a result, a JSON text.

@@ -11,7 +11,8 @@ use crate::{
     catalog::MAX_TOOLS,
     deadline::Deadline,
     gateway::{
-        Asked, Entry, Finding, Gateway, builtin,
+        Ask, Asked, Entry, Finding, Gateway, builtin,
+        connection::{self, standing},
         request::asker::{Scope, malformed},
     },
     mcp::items::{Fate, List},
@@ -20,13 +21,33 @@ use crate::{
     upstream::{Edit, Message},
 };
 
-/// Answers a request for one page of `list`.
+/// Answers a request for one page of `list`; callers without a connection are shown what is pinned.
 pub(in crate::gateway) async fn list(
+    gateway: &Gateway,
+    ask: &Ask,
+    asked: &Asked<'_>,
+    permit: &Permit,
+    entry: &mut Entry,
+    list: List,
+) -> Result<Finding, Refusal> {
+    let awaited =
+        list == List::Tools && permit.server().builtin && builtin::awaited(gateway, ask).await;
+    match shown(gateway, asked, permit, entry, list, awaited).await {
+        Err(refusal) if connection::is_missing(refusal.code) => {
+            standing::list(gateway, asked, permit, list, awaited).await
+        }
+        found => found,
+    }
+}
+
+/// What the server shows.
+async fn shown(
     gateway: &Gateway,
     asked: &Asked<'_>,
     permit: &Permit,
     entry: &mut Entry,
     list: List,
+    awaited: bool,
 ) -> Result<Finding, Refusal> {
     entry.admit_read()?;
     let deadline = Deadline::after(permit.server().limits.call);
@@ -53,17 +74,13 @@ pub(in crate::gateway) async fn list(
             }
         }
     }
-    rewritten(permit, message, list, &judged.fates)
+    rewritten(permit, message, list, &judged.fates, awaited)
 }
 
-/// What stands in the place of items may not make a page longer than an answer may be.
-fn check_size(permit: &Permit, fates: &[Fate<Arc<str>>]) -> Result<(), Refusal> {
+/// What is pinned may not make a page longer than an answer may be.
+pub(in crate::gateway) fn check_size(permit: &Permit, bytes: usize) -> Result<(), Refusal> {
     let max = permit.server().limits.response_bytes;
-    let sizes = fates.iter().map(|fate| match fate {
-        Fate::Replace(text) => text.len(),
-        Fate::Keep | Fate::Drop => 0,
-    });
-    if sizes.sum::<usize>() > max {
+    if bytes > max {
         return Err(sheets::too_large(
             permit,
             &format!("{max} bytes a page, as pinned"),
@@ -78,17 +95,27 @@ fn rewritten(
     message: Message,
     list: List,
     fates: &[Fate<Arc<str>>],
+    awaited: bool,
 ) -> Result<Finding, Refusal> {
-    check_size(permit, fates)?;
+    let replaced = fates.iter().map(|fate| match fate {
+        Fate::Replace(text) => text.len(),
+        Fate::Keep | Fate::Drop => 0,
+    });
+    check_size(permit, replaced.sum())?;
     let edit = message.page(list, MAX_TOOLS)?.and_then(|page| {
-        let own = builtin::beside(permit, list, &page);
+        if list == List::Tools {
+            builtin::warn_of(permit, &page);
+        }
+        let is_last = page.next_cursor.is_none();
+        let own = builtin::beside(permit, list, awaited).filter(|_| is_last);
         let text = page.rewritten(fates, own.as_deref())?;
         let place = page.range();
         Some(Edit { place, text })
     });
-    // What is taken out may be another caller's; what is Tollgate's own stands in everybody's list.
+    // What is taken out may be another caller's, and so is what awaits a connection; what else is Tollgate's own stands in
+    // everybody's list.
     let all = fates.iter().all(|fate| matches!(fate, Fate::Keep));
-    let scope = (!all).then_some(Scope::Private);
+    let scope = (!all || awaited).then_some(Scope::Private);
     let Some(edit) = edit else {
         return Ok(message.into());
     };

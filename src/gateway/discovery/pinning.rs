@@ -60,7 +60,7 @@ pub(in crate::gateway) async fn read_list(
 }
 
 /// The pins of the server.
-pub(super) async fn open(gateway: &Gateway, permit: &Permit) -> Result<Book, Refusal> {
+pub(in crate::gateway) async fn open(gateway: &Gateway, permit: &Permit) -> Result<Book, Refusal> {
     let server = permit.server();
     let book = gateway.shared.catalog.open(server).await;
     book.map_err(|error| refusal(permit, error))
@@ -157,6 +157,7 @@ async fn read_one(
         body: own::list_body(list, asked.asker.era, id, cursor, offer.as_json()),
         id,
         effect: &Effect::Read,
+        credential: None,
         deadline,
     };
     let (message, _) = gateway.upstream.ask_whole(request).await?;

@@ -214,6 +214,7 @@ impl Review<'_> {
             body,
             id,
             effect: &Effect::Read,
+            credential: None,
             deadline: self.deadline,
         };
         let (message, destination) = self.gateway.upstream.ask_whole(request).await?;

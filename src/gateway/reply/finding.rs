@@ -33,6 +33,8 @@ pub(in crate::gateway) enum Finding {
     Empty,
     /// A result of our own, JSON text.
     Own(String),
+    /// The same, with the session that it opens.
+    Welcome(String, HeaderValue),
     /// A notification was taken.
     Accepted,
 }
@@ -97,17 +99,14 @@ impl Finding {
                 let text = mcp::reply::empty(asker.era, asker.id_text().unwrap_or("null"));
                 (StatusCode::OK, Ending::answered(), vec![text], None)
             }
-            Self::Own(result) => return own(entry, asked, &result).await,
+            Self::Own(result) => return own(entry, asked, &result, None).await,
+            Self::Welcome(result, session) => {
+                return own(entry, asked, &result, Some(session)).await;
+            }
             Self::Accepted => return accepted(asked, entry).await,
         };
         match entry.close(ending).await {
-            Ok(proof) => {
-                let mut reply = reply::json(status, pieces, proof);
-                if let Some(session) = session {
-                    reply.headers_mut().insert(headers::SESSION_ID, session);
-                }
-                reply
-            }
+            Ok(proof) => in_session(reply::json(status, pieces, proof), session),
             Err(refusal) => unkept(
                 asked.asker.era,
                 asked.asker.method,
@@ -172,23 +171,32 @@ pub(in crate::gateway) fn unkept(
     rejected(era, method, &rejection, Proof::Impossible)
 }
 
-/// The reply that is a result of our own.
+/// The reply that is a result of our own, perhaps with the session that it opens.
 pub(in crate::gateway) async fn own(
     mut entry: Box<Entry>,
     asked: &Asked<'_>,
     result: &str,
+    session: Option<HeaderValue>,
 ) -> Response<ReplyBody> {
     let id = asked.asker.id_text().unwrap_or("null");
     let text = mcp::reply::result(id, result.as_bytes());
     let ending = Ending::ours(text.len());
     match entry.close(ending).await {
-        Ok(proof) => reply::json(StatusCode::OK, vec![text], proof),
+        Ok(proof) => in_session(reply::json(StatusCode::OK, vec![text], proof), session),
         Err(refusal) => unkept(
             asked.asker.era,
             asked.asker.method,
             asked.rejection(refusal),
         ),
     }
+}
+
+/// The reply with the id of the session that it opens.
+fn in_session(mut reply: Response<ReplyBody>, session: Option<HeaderValue>) -> Response<ReplyBody> {
+    if let Some(session) = session {
+        reply.headers_mut().insert(headers::SESSION_ID, session);
+    }
+    reply
 }
 
 pub(in crate::gateway) async fn accepted(

@@ -156,6 +156,7 @@ impl<'a> Asked<'a> {
             ),
             id: ticket.id,
             effect,
+            credential: None,
             deadline,
         }
     }

@@ -23,7 +23,8 @@ use crate::{
 const PARAM_PREFIX: &str = "mcp-param-";
 
 /// The request's body for the server: its id replaced by `id`, which is unique on every server, so that two callers
-/// with equal ids can never be taken for one another. Of a `round` before, it has the server's own state.
+/// with equal ids can never be taken for one another. Of a `round` before, it has the server's own state, and none of the
+/// answers to what Tollgate asked.
 pub(super) fn body(
     message: &Envelope<'_>,
     body: &Bytes,
@@ -52,6 +53,9 @@ pub(super) fn body(
         // Tasks are withheld: without this member, every server answers in line (MCP 2025-11-25, tasks).
         let task = params.task.map(|task| task.range());
         let mut state = None;
+        if let (Some(answers), true) = (params.input_responses, round.is_some_and(Round::is_ours)) {
+            edits.push((answers.range(), b"{}"));
+        }
         if let (Some(round), Some(member)) = (round, params.request_state) {
             match round.state() {
                 Some(own) => edits.push((member.value.range(), own.as_bytes())),

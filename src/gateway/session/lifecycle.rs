@@ -1,17 +1,19 @@
 //! What only the session protocol has: `initialize`, its notifications, the end of a session.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use http::{HeaderValue, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::timeout_at;
 
-use super::{Session, farewell, questions, tell};
+use super::{Client, Session, farewell, questions, tell};
 use crate::{
     catalog::View,
     deadline::Deadline,
     gateway::{
         Ask, Asked, Entry, Finding, Gateway, ReplyBody,
+        connection::{self, standing},
         discovery::{discover, pinning},
         reply::{self, finding},
         request::{asked::find_session, asker::malformed, entry::Ending},
@@ -22,13 +24,15 @@ use crate::{
         envelope::splice,
         headers::ProtocolHeaders,
     },
-    policy::Permit,
+    policy::{Auth, Permit},
     refusal::{Code, Refusal},
-    upstream::{Edit, Error, Hello, Message},
+    upstream::{self, Edit, Error, Hello, Message},
 };
 
 /// What a client says of itself is kept as long as its session, to open the server's anew: so many bytes at most.
 const HELLO_BYTES: usize = 32 << 10;
+/// How long an `initialize` waits for what shows the server whose it is.
+const CONNECTING: Duration = Duration::from_secs(2);
 
 /// Opens a session with the server, and one for the client that uses it alone.
 pub(in crate::gateway) async fn initialize(
@@ -39,6 +43,39 @@ pub(in crate::gateway) async fn initialize(
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
     entry.admit_read()?;
+    let (client, hello) = read(asked, permit)?;
+    gateway.shared.sessions.admit(&ask.caller)?;
+    let deadline = Deadline::after(permit.server().limits.call);
+    let opening = async {
+        connected(gateway, permit).await?;
+        let _leave = gateway.upstream.admit(permit)?;
+        let opened = farewell::open(gateway, permit, hello.clone(), deadline).await;
+        Ok::<_, Refusal>(opened?)
+    };
+    let (session, message) = match opening.await {
+        Err(refusal) if connection::is_missing(refusal.code) => {
+            return standing::welcome(gateway, ask, permit, client, hello).await;
+        }
+        opened => opened?,
+    };
+    let (Some(session), Some(result)) = (session, message.result()) else {
+        return refused_by_server(permit, message);
+    };
+    let mut edits = cut(permit, &message, result)?;
+    let view = View::of(session.revision(), &client.offer);
+    let instructions = discover::instructions(permit, &message)?;
+    edits.extend(pinning::instructions(gateway, permit, view, &message, instructions).await?);
+    let session = open(gateway, ask, permit, session, client);
+    Ok(Finding::Message {
+        message,
+        edits,
+        scope: None,
+        session: Some(session),
+    })
+}
+
+/// What the client says of itself, and what of that the server is told.
+fn read(asked: &Asked<'_>, permit: &Permit) -> Result<(Client, Hello), Refusal> {
     let params = asked.message.params.as_ref();
     let version = params.and_then(|params| params.protocol_version?.string());
     let client_info = params
@@ -50,8 +87,6 @@ pub(in crate::gateway) async fn initialize(
             "`params` must have `protocolVersion`, a string, and `clientInfo`, an object",
         ));
     };
-    gateway.shared.sessions.admit(&ask.caller)?;
-    let deadline = Deadline::after(permit.server().limits.call);
     let relay = permit.server().relay;
     let capabilities = params.and_then(|params| params.capabilities);
     let offer = Offer::new(capabilities, |question| questions::relayed(relay, question));
@@ -61,30 +96,46 @@ pub(in crate::gateway) async fn initialize(
             format!("`capabilities` and `clientInfo` are longer than {HELLO_BYTES} bytes"),
         ));
     }
-    let _leave = gateway.upstream.admit(permit)?;
     let hello = Hello::new(revision(&version), offer.as_json(), client_info.as_str());
-    let (session, message) = farewell::open(gateway, permit, hello, deadline).await?;
-    let (Some(session), Some(result)) = (session, message.result()) else {
-        return refused_by_server(permit, message);
-    };
-    let mut edits = cut(permit, &message, result)?;
-    let view = View::of(session.revision(), &offer);
-    let instructions = discover::instructions(permit, &message)?;
-    edits.extend(pinning::instructions(gateway, permit, view, &message, instructions).await?);
+    let opens_pages = connection::opens_pages(capabilities);
+    Ok((Client { offer, opens_pages }, hello))
+}
+
+/// Makes sure that the server can be shown whose session it is. Nobody who connects waits long for that: until it can,
+/// the session is one that the server does not know of yet.
+async fn connected(gateway: &Gateway, permit: &Permit) -> Result<(), Refusal> {
+    if permit.server().auth == Auth::None {
+        return Ok(());
+    }
+    let deadline = Deadline::after(CONNECTING);
+    let asked = timeout_at(
+        deadline.instant(),
+        gateway.upstream.credential(permit, deadline),
+    );
+    match asked.await {
+        Ok(found) => Ok(found.map(drop)?),
+        Err(_) => Err(Refusal::new(
+            Code::ConnectTransient,
+            "the authorization server takes its time",
+        )),
+    }
+}
+
+/// Opens the client's session; returns its id.
+pub(in crate::gateway) fn open(
+    gateway: &Gateway,
+    ask: &Ask,
+    permit: &Permit,
+    upstream: upstream::Session,
+    client: Client,
+) -> HeaderValue {
     let server = permit.server().clone();
-    let session = gateway
-        .shared
-        .sessions
-        .open(&ask.caller, server, session, offer);
+    let sessions = &gateway.shared.sessions;
+    let session = sessions.open(&ask.caller, server, upstream, client);
     gateway.count_sessions();
     let mut id = HeaderValue::from_str(&session.id).expect("a token is hexadecimal");
     id.set_sensitive(true);
-    Ok(Finding::Message {
-        message,
-        edits,
-        scope: None,
-        session: Some(id),
-    })
+    id
 }
 
 /// The revision that the server is asked for: the client's, else the newest that has sessions.
@@ -137,7 +188,9 @@ pub(in crate::gateway) async fn notified(
     asked: &Asked<'_>,
     permit: &Permit,
 ) -> Result<Finding, Refusal> {
-    let Some(session) = &asked.session else {
+    // A server that does not know of the session yet is told of it once it is opened.
+    let session = asked.session.as_ref();
+    let Some(session) = session.filter(|session| session.upstream.is_open()) else {
         return Ok(Finding::Accepted);
     };
     if asked.asker.method == Some(Method::RootsChanged)

@@ -9,9 +9,8 @@ use ahash::RandomState;
 use dashmap::DashMap;
 use tokio::time::Instant;
 
-use super::Session;
+use super::{Client, Session};
 use crate::{
-    mcp::capabilities::Offer,
     policy::Server,
     refusal::{Code, Refusal},
     subject::Subject,
@@ -66,9 +65,9 @@ impl Sessions {
         subject: &Subject,
         server: Arc<Server>,
         upstream: upstream::Session,
-        offer: Offer,
+        client: Client,
     ) -> Arc<Session> {
-        let session = Arc::new(Session::new(subject, server, upstream, offer));
+        let session = Arc::new(Session::new(subject, server, upstream, client));
         self.open.insert(session.id.clone(), session.clone());
         session
     }

@@ -14,6 +14,7 @@ use crate::{
     deadline::Deadline,
     gateway::{
         Ask, Entry, Gateway, ReplyBody,
+        connection::{self, waiting::Waiting},
         reply::{self, finding, results::Turn},
         request::entry::Ending,
         session::{
@@ -57,15 +58,30 @@ pub(super) async fn listen(
                 Deadline::of_open_stream(),
             )
             .await
-            .inspect_err(|error| lose(gateway, &session, error.code()))?;
+            .inspect_err(|error| lose(gateway, &session, error.code()));
+        let opened = match opened {
+            Err(error) if connection::is_missing(error.code()) => Opened::Unconnected,
+            opened => opened?.map_or(Opened::None, Opened::Messages),
+        };
         Ok::<_, Refusal>((session, place, stream, opened))
     };
     match opening.await {
-        Ok((.., None)) => {
+        Ok((.., Opened::None)) => {
             let refusal = Refusal::new(Code::MethodNotAllowed, "this server offers no stream");
             finding::unread(entry, Era::Legacy, &refusal.into())
         }
-        Ok((session, place, stream, Some(messages))) => {
+        Ok((_, place, stream, Opened::Unconnected)) => {
+            entry.listens();
+            let waiting = Waiting {
+                gateway: gateway.clone(),
+                permit: permit.clone(),
+                place,
+                stream,
+                entry,
+            };
+            reply::events(waiting.events())
+        }
+        Ok((session, place, stream, Opened::Messages(messages))) => {
             let marks = Marks::new(Named::Listening, Some(&session));
             let line = Line::Session {
                 session,
@@ -86,6 +102,15 @@ pub(super) async fn listen(
         }
         Err(refusal) => finding::unread(entry, Era::Legacy, &refusal.into()),
     }
+}
+
+/// What a server does that is asked for its stream.
+enum Opened {
+    /// It offers none.
+    None,
+    /// It was not asked: its caller has no connection.
+    Unconnected,
+    Messages(Messages),
 }
 
 /// A GET asks for an event stream.

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// A comment is sent after so long without an event, so that nothing in between takes the stream for dead.
-pub(super) const QUIET: Duration = Duration::from_secs(15);
+pub(in crate::gateway) const QUIET: Duration = Duration::from_secs(15);
 
 /// Everything that a relayed stream holds on to until it ends.
 pub(in crate::gateway) struct Relay {

@@ -93,6 +93,7 @@ const QUIET: &[&str] = &[
     "itoa",
     "jiff",
     "jsonschema",
+    "maud",
     "memchr",
     "mimalloc",
     "moka",

@@ -13,12 +13,14 @@ use crate::{
 
 /// The form of a sealed round: this byte, the number, when it ends (seconds since 1970, 8 bytes, big-endian), the state.
 const VERSION: u8 = 1;
+/// The same byte where Tollgate asked.
+const OURS: u8 = 2;
 /// How often a server may ask before it completes.
 const ROUNDS: u8 = 8;
 /// How long a client may take for its answers.
 const LIFETIME: Duration = Duration::from_secs(30 * 60);
 
-/// One round: a server has asked. It shows nothing of itself: a state may hold secrets of the server.
+/// One round: a server, or Tollgate, has asked. It shows nothing of itself: a state may hold secrets of the server.
 #[derive(Clone, PartialEq, Eq)]
 pub(in crate::gateway) struct Round {
     number: u8,
@@ -26,6 +28,8 @@ pub(in crate::gateway) struct Round {
     ends: u64,
     /// The server's `requestState`, JSON text; empty where it gave none.
     state: String,
+    /// Whether it is Tollgate that asked.
+    ours: bool,
 }
 
 impl Round {
@@ -40,7 +44,24 @@ impl Round {
             number,
             ends: seconds(now) + LIFETIME.as_secs(),
             state: state.unwrap_or_default().to_owned(),
+            ours: false,
         })
+    }
+
+    /// The round in which Tollgate itself asks, before the server is asked again what it was after `last`.
+    pub(super) fn own(last: Option<Self>, now: SystemTime) -> Self {
+        let (number, state) = last.map_or_else(Default::default, |last| (last.number, last.state));
+        Self {
+            number,
+            ends: seconds(now) + LIFETIME.as_secs(),
+            state,
+            ours: true,
+        }
+    }
+
+    /// Whether Tollgate asked, so that the answers are not the server's to read.
+    pub(in crate::gateway) fn is_ours(&self) -> bool {
+        self.ours
     }
 
     /// Whether the client took too long.
@@ -55,14 +76,15 @@ impl Round {
 
     fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(10 + self.state.len());
-        bytes.extend_from_slice(&[VERSION, self.number]);
+        let version = if self.ours { OURS } else { VERSION };
+        bytes.extend_from_slice(&[version, self.number]);
         bytes.extend_from_slice(&self.ends.to_be_bytes());
         bytes.extend_from_slice(self.state.as_bytes());
         bytes
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (&[VERSION, number], rest) = bytes.split_first_chunk()? else {
+        let (&[version @ (VERSION | OURS), number], rest) = bytes.split_first_chunk()? else {
             return None;
         };
         let (ends, state) = rest.split_first_chunk()?;
@@ -70,6 +92,7 @@ impl Round {
             number,
             ends: u64::from_be_bytes(*ends),
             state: String::from_utf8(state.to_vec()).ok()?,
+            ours: version == OURS,
         })
     }
 }

@@ -1,0 +1,111 @@
+//! `tollgate connections`.
+
+use std::{fmt::Write, process::ExitCode};
+
+use super::{
+    Exit,
+    socket::{Which, show},
+    style::{Styles, counted},
+};
+use crate::{
+    app::control::{Answer, Request},
+    connect::{Connection, State},
+};
+
+/// List the connections of users to servers, and how they stand.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    which: Which,
+    /// Only those of this user
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
+    /// Only those to this server
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+    /// One JSON array instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Asks and shows; exit code 1 where nobody answers.
+pub(super) fn run(args: Args) -> ExitCode {
+    let mut connections = match args.which.ask(Request::Connections) {
+        Ok(Answer::Connections(connections)) => connections,
+        Ok(_) => return Exit::Internal.into(),
+        Err(exit) => return exit.into(),
+    };
+    let wanted =
+        |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
+    connections
+        .retain(|found| wanted(&args.user, &found.user) && wanted(&args.server, &found.server));
+    match show(&*connections, args.json, text) {
+        Ok(()) => Exit::Ok.into(),
+        Err(exit) => exit.into(),
+    }
+}
+
+fn text(connections: &[Connection], styles: Styles) -> String {
+    let mut text = format!("{}\n", counted(connections.len(), "connection"));
+    for connection in connections {
+        let Connection {
+            tenant,
+            user,
+            server,
+            mode,
+            issuer,
+            scopes,
+            ..
+        } = connection;
+        let mut more = vec![mode.clone()];
+        more.extend(issuer.clone());
+        if !scopes.is_empty() {
+            more.push(scopes.join(" "));
+        }
+        let more = styles.dim(&more.join(", ").escape_debug().to_string());
+        let stands = stands(&connection.state);
+        writeln!(text, "{server}  {user} ({tenant})  {stands}\n  {more}")
+            .expect("writing to memory does not fail");
+    }
+    text
+}
+
+fn stands(state: &State) -> String {
+    match state {
+        State::NotConnected => "not connected".to_owned(),
+        State::Connecting(_) => "being connected".to_owned(),
+        State::Connected => "connected".to_owned(),
+        State::NeedsReconnect(reason) => format!("to be connected again: {reason}"),
+        State::MorePermissions(scopes) => {
+            let scopes = scopes.join(" ");
+            format!("connected, wants more: {}", scopes.escape_debug())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_shows_whose_it_is_and_how_it_stands() {
+        let connection = Connection {
+            tenant: "default".to_owned(),
+            user: "ann".to_owned(),
+            server: "notes".to_owned(),
+            title: None,
+            mode: "oauth".to_owned(),
+            state: State::NeedsReconnect("expired".to_owned()),
+            issuer: Some("login.example".to_owned()),
+            scopes: vec!["read".to_owned(), "write".to_owned()],
+            expires_at: None,
+            refreshable: false,
+            since: Some(0),
+        };
+        assert_eq!(
+            text(&[connection], Styles::plain()),
+            "1 connection\nnotes  ann (default)  to be connected again: expired\n  oauth, login.example, read write\n"
+        );
+        assert_eq!(text(&[], Styles::plain()), "0 connections\n");
+    }
+}

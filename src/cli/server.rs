@@ -1,0 +1,80 @@
+//! `tollgate server`.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::{
+    Exit,
+    socket::{Which, say},
+    style::counted,
+};
+use crate::app::control::{Answer, Removed, Request};
+
+/// Do something with a registered server.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// End every connection to a server and forget what was discovered of it; then delete its file.
+    Remove {
+        #[command(flatten)]
+        which: Which,
+        /// The server
+        name: String,
+    },
+}
+
+/// Asks and shows; exit code 1 where it did not work.
+pub(super) fn run(args: Args) -> ExitCode {
+    let Command::Remove { which, name } = args.command;
+    match which.ask(Request::ServerRemove { server: name }) {
+        Ok(Answer::Removed(removed)) => {
+            say(&text(&removed));
+            Exit::Ok.into()
+        }
+        Ok(_) => Exit::Internal.into(),
+        Err(exit) => exit.into(),
+    }
+}
+
+fn text(removed: &Removed) -> String {
+    let Removed {
+        server,
+        connections,
+        revoked,
+    } = removed;
+    let ended = counted(
+        usize::try_from(*connections).unwrap_or(usize::MAX),
+        "connection",
+    );
+    format!(
+        "{ended} to `{server}` ended, {revoked} revoked by the provider; what was discovered of it is forgotten\n\
+         now delete servers/{server}.toml; its pins are kept, so that a server of this name and URL is not taken as it \
+         shows itself then\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_to_do_is_told() {
+        let removed = Removed {
+            server: "notes".to_owned(),
+            connections: 2,
+            revoked: 1,
+        };
+        assert_eq!(
+            text(&removed),
+            "2 connections to `notes` ended, 1 revoked by the provider; what was discovered of it is forgotten\n\
+             now delete servers/notes.toml; its pins are kept, so that a server of this name and URL is not taken as it \
+             shows itself then\n"
+        );
+    }
+}

@@ -1,0 +1,250 @@
+//! What is sent with a request: the operator's secret, a person's own, or the token of a person's connection.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use zeroize::Zeroizing;
+
+use super::{
+    Challenge, Error, GrantState, Inner, Key, discovered,
+    flights::Ended,
+    grant,
+    grant::Payload,
+    inner, kept,
+    known::{self, Known},
+    life::Age,
+    refresh::{self, Ask},
+    secrets::{self, Entered},
+};
+use crate::{
+    deadline::{Deadline, until},
+    policy::{Auth, Permit, Shared},
+    vault::Credential,
+};
+
+/// How long a caller waits for a token in the place of one that is over.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often a caller looks again after something was settled.
+const ROUNDS: usize = 4;
+
+/// What to send now; `None` where nothing is sent.
+pub(super) async fn current(
+    inner: &Arc<Inner>,
+    permit: &Permit,
+    deadline: Deadline,
+) -> Result<Option<Credential>, Error> {
+    match &permit.server().auth {
+        Auth::None => Ok(None),
+        Auth::Shared(secret) => shared(permit, secret).map(Some),
+        Auth::Bearer | Auth::Header(_) => entered(inner, permit).await.map(Some),
+        Auth::OAuth(_) => token(inner, permit, deadline).await.map(Some),
+    }
+}
+
+/// What to send in the place of `used`, which the server answered with 401.
+pub(super) async fn another(
+    inner: &Arc<Inner>,
+    permit: &Permit,
+    used: Option<&Credential>,
+    challenge: &Challenge,
+    deadline: Deadline,
+) -> Result<Credential, Error> {
+    let other =
+        |credential: &Credential| used.is_none_or(|used| used.digest() != credential.digest());
+    match &permit.server().auth {
+        Auth::None => unusable(
+            permit,
+            "it demands a credential, and its file has no [auth]",
+        ),
+        Auth::Shared(secret) => match shared(permit, secret)? {
+            credential if other(&credential) => Ok(credential),
+            _ => unusable(
+                permit,
+                "it refuses the secret that the operator keeps for it",
+            ),
+        },
+        Auth::Bearer | Auth::Header(_) => {
+            inner.secrets.forget(&inner::key(permit));
+            match entered(inner, permit).await? {
+                credential if other(&credential) => Ok(credential),
+                _ => Err(again(permit, "refused")),
+            }
+        }
+        Auth::OAuth(_) => {
+            // It is for the next flow, and stops nothing now.
+            if let Err(error) = discovered::remember(inner, permit, challenge).await {
+                tracing::warn!(%error, "what a server said of its authorization was not kept");
+            }
+            match used {
+                Some(used) => other_token(inner, permit, used.digest(), deadline).await,
+                None => token(inner, permit, deadline).await,
+            }
+        }
+    }
+}
+
+fn shared(permit: &Permit, shared: &Shared) -> Result<Credential, Error> {
+    let secret = shared.secret.expose();
+    let credential = match &shared.header {
+        Some(name) => Credential::header(name.clone(), secret),
+        None => Credential::bearer(secret),
+    };
+    match credential {
+        Some(credential) => Ok(credential),
+        None => unusable(
+            permit,
+            "the operator's secret for it cannot stand in a header",
+        ),
+    }
+}
+
+/// The secret that the permit's owner entered.
+async fn entered(inner: &Inner, permit: &Permit) -> Result<Credential, Error> {
+    let of = inner::key(permit);
+    let key = Key::Secret(of.clone());
+    let row = match inner.secrets.believed(&of) {
+        Some(row) => row,
+        None => {
+            let before = inner.secrets.before();
+            let Some(row) = inner.records.read(&key).await? else {
+                return Err(required(permit));
+            };
+            let row = Arc::new(row);
+            inner.secrets.learn(&of, row.clone(), before);
+            row
+        }
+    };
+    let entered: Option<Entered> = kept::open(inner, &key, &row);
+    let entered = entered.ok_or_else(|| again(permit, "unreadable"))?;
+    let entered =
+        secrets::check(entered, Some(permit.server())).map_err(|reason| again(permit, reason))?;
+    let credential = match &permit.server().auth {
+        Auth::Header(name) => Credential::header(name.clone(), entered.value.as_bytes()),
+        _ => Credential::bearer(entered.value.as_bytes()),
+    };
+    credential.ok_or(Error::Secret)
+}
+
+/// The access token of the permit's connection: as it is while it is good, another once it is over.
+async fn token(
+    inner: &Arc<Inner>,
+    permit: &Permit,
+    deadline: Deadline,
+) -> Result<Credential, Error> {
+    let key = inner::key(permit);
+    for _ in 0..ROUNDS {
+        if inner.spool.unsettled(&key) {
+            wait(inner, permit, Ask::Over, deadline).await?;
+        }
+        let known = known::look(inner, &key).await?;
+        let known = known.ok_or_else(|| required(permit))?;
+        let payload = opened(inner, permit, &known)?;
+        match known.age(inner) {
+            Age::Fresh => return bearer(permit, &payload.access),
+            Age::Due => {
+                if refresh::worthwhile(inner, &known.row, &payload) {
+                    // It flies on its own.
+                    drop(refresh::begin(inner, permit, Ask::Ahead));
+                }
+                return bearer(permit, &payload.access);
+            }
+            Age::Over if payload.refreshable(inner.now()) => {
+                wait(inner, permit, Ask::Over, deadline).await?;
+            }
+            Age::Over => return Err(again(permit, reason(&known, "expired"))),
+        }
+    }
+    Err(later(permit, "its tokens change all the time"))
+}
+
+/// A token of the permit's connection that is not the one with the digest `used`.
+async fn other_token(
+    inner: &Arc<Inner>,
+    permit: &Permit,
+    used: &[u8; 32],
+    deadline: Deadline,
+) -> Result<Credential, Error> {
+    let key = inner::key(permit);
+    for _ in 0..ROUNDS {
+        let known = match inner.spool.known(&key) {
+            Some(known) => Some(known),
+            None => known::read(inner, &key).await?,
+        };
+        let known = known.ok_or_else(|| required(permit))?;
+        let payload = opened(inner, permit, &known)?;
+        let credential = bearer(permit, &payload.access)?;
+        if credential.digest() != used {
+            return token(inner, permit, deadline).await;
+        }
+        if inner.patience.was_forced(&key, used) || !payload.refreshable(inner.now()) {
+            return Err(again(permit, reason(&known, "refused")));
+        }
+        wait(inner, permit, Ask::Refused(*used), deadline).await?;
+    }
+    Err(later(permit, "its tokens change all the time"))
+}
+
+/// Waits for a flight's end, and no longer than a caller can.
+async fn wait(
+    inner: &Arc<Inner>,
+    permit: &Permit,
+    ask: Ask,
+    deadline: Deadline,
+) -> Result<(), Error> {
+    let Some(waiting) = refresh::begin(inner, permit, ask) else {
+        return Err(later(permit, "no new request is begun now"));
+    };
+    let ended = until(deadline.phase(PATIENCE), pin!(waiting.ended())).await;
+    let ended = ended.unwrap_or_else(|| Ended::Later("no answer came in time".into()));
+    ended.error(&permit.server().name).map_or(Ok(()), Err)
+}
+
+/// What is sealed in a connection, where it is for this very server.
+fn opened(inner: &Inner, permit: &Permit, known: &Known) -> Result<Payload, Error> {
+    let payload = known
+        .open(inner)
+        .ok_or_else(|| again(permit, "unreadable"))?;
+    if payload.endpoint != grant::endpoint(permit.server()) {
+        return Err(again(permit, "origin_changed"));
+    }
+    Ok(payload)
+}
+
+fn bearer(permit: &Permit, access: &Zeroizing<String>) -> Result<Credential, Error> {
+    Credential::bearer(access.as_bytes()).ok_or_else(|| again(permit, "unreadable"))
+}
+
+/// Why a connection ended, as it is kept; `otherwise` where nothing was.
+fn reason(known: &Known, otherwise: &'static str) -> &'static str {
+    match known.row.state {
+        GrantState::NeedsReconnect(reason) => reason,
+        GrantState::Active => otherwise,
+    }
+}
+
+fn required(permit: &Permit) -> Error {
+    Error::Required {
+        server: permit.server().name.clone(),
+    }
+}
+
+fn again(permit: &Permit, reason: &'static str) -> Error {
+    Error::Reconnect {
+        server: permit.server().name.clone(),
+        reason,
+    }
+}
+
+fn later(permit: &Permit, what: &str) -> Error {
+    Error::Transient {
+        server: permit.server().name.clone(),
+        what: what.to_owned(),
+    }
+}
+
+fn unusable<T>(permit: &Permit, what: &str) -> Result<T, Error> {
+    Err(Error::Unusable {
+        server: permit.server().name.clone(),
+        what: what.to_owned(),
+    })
+}

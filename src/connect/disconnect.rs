@@ -1,0 +1,193 @@
+//! The end of connections: revoked at the provider (RFC 7009), deleted whatever comes of that.
+
+use std::{collections::HashSet, pin::pin, sync::Arc};
+
+use futures_util::{StreamExt, stream};
+
+use super::{
+    Error, GrantRow, Inner, Key, Of, clients, discovered, grant, inner, revoke, secrets, tell,
+};
+use crate::{
+    deadline::{Deadline, until},
+    policy::Permit,
+};
+
+/// Connections that are revoked at a time.
+const AT_ONCE: usize = 8;
+
+/// What became of a connection at the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revoked {
+    /// It revoked the tokens.
+    Yes,
+    /// It refused, or was out of reach.
+    No,
+    /// It has no way to, or the operator turned it off, or there was nothing to revoke.
+    Unsupported,
+}
+
+impl Revoked {
+    /// The word in a record.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// Ends the connection of the permit's owner. It is taken away first, so that what a refresh under way brings is revoked
+/// by that and never kept.
+pub(super) async fn disconnect(
+    inner: &Inner,
+    permit: &Permit,
+    deadline: Deadline,
+) -> Result<Revoked, Error> {
+    let key = inner::key(permit);
+    let had_secret = secrets::remove(inner, &key).await?;
+    let row = inner.records.remove_grant(&key, None).await?;
+    inner.forget(&key);
+    let revoked = match &row {
+        Some(row) => {
+            let revoked = until(deadline.instant(), pin!(revoke_row(inner, permit, row))).await;
+            revoked.unwrap_or(Revoked::No)
+        }
+        None => Revoked::Unsupported,
+    };
+    if had_secret || row.is_some() {
+        tell::disconnected(inner, &key, revoked);
+    }
+    Ok(revoked)
+}
+
+/// Ends every connection to the permit's server and forgets all that is known of it. How many connections there were, and
+/// how many of them the provider revoked; past `deadline` they are deleted only.
+pub(super) async fn forget(
+    inner: &Inner,
+    permit: &Permit,
+    deadline: Deadline,
+) -> Result<(u64, u64), Error> {
+    let of = Of::Server(permit.server().name.clone());
+    let mut clients = clients_of_server(inner, permit).await?;
+    let (mut ended, mut revoked) = (0, 0);
+    let mut after = None;
+    loop {
+        let rows = inner.records.grants(&of, after).await?;
+        let Some(last) = rows.last().map(|row| row.record) else {
+            break;
+        };
+        clients.extend(rows.iter().map(|row| client_of(inner, row)));
+        let ends: Vec<_> = stream::iter(rows)
+            .map(|row| end(inner, permit, row, deadline))
+            .buffer_unordered(AT_ONCE)
+            .collect()
+            .await;
+        for end in ends {
+            let end = end?;
+            ended += u64::from(end.is_some());
+            revoked += u64::from(end == Some(Revoked::Yes));
+        }
+        after = Some(last);
+    }
+    ended += forget_rows(inner, &of).await?;
+    for key in clients {
+        clients::forget_unused(inner, permit, &key, deadline).await?;
+    }
+    Ok((ended, revoked))
+}
+
+/// Asks the provider to revoke the tokens of a connection that is gone here.
+pub(super) async fn revoke_row(inner: &Inner, permit: &Permit, row: &GrantRow) -> Revoked {
+    let Ok(payload) = grant::open(&inner.vault, row) else {
+        return Revoked::No;
+    };
+    let endpoint = payload.revocation_endpoint.as_deref();
+    let refresh = payload.refresh.as_ref().map(|token| token.as_str());
+    let access = Some(payload.access.as_str()).filter(|token| !token.is_empty());
+    revoke::revoke(
+        &inner.egress,
+        permit,
+        &payload.client,
+        endpoint,
+        refresh,
+        access,
+    )
+    .await
+}
+
+/// Ends one of many connections; `None` where somebody else did.
+async fn end(
+    inner: &Inner,
+    permit: &Permit,
+    row: GrantRow,
+    deadline: Deadline,
+) -> Result<Option<Revoked>, Error> {
+    let row = inner
+        .records
+        .remove_grant(&row.key, Some(row.grant))
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    inner.forget(&row.key);
+    let revoked = if deadline.passed() {
+        Revoked::No
+    } else {
+        revoke_row(inner, permit, &row).await
+    };
+    tell::disconnected(inner, &row.key, revoked);
+    Ok(Some(revoked))
+}
+
+/// Takes away secrets, flows and what was discovered; gives how many secrets there were.
+async fn forget_rows(inner: &Inner, of: &Of) -> Result<u64, Error> {
+    let mut secrets = 0;
+    let mut after = None;
+    loop {
+        let rows = inner.records.rows(of, after).await?;
+        let Some(last) = rows.last().map(|(_, row)| row.record) else {
+            return Ok(secrets);
+        };
+        for (key, _) in rows {
+            let taken = inner.records.take(&key).await?;
+            if let (Key::Secret(key), Some(_)) = (&key, taken) {
+                secrets += 1;
+                tell::disconnected(inner, key, Revoked::Unsupported);
+            }
+        }
+        after = Some(last);
+    }
+}
+
+/// Clients of the tenants that the server is for, at the issuer that is pinned.
+async fn clients_of_server(inner: &Inner, permit: &Permit) -> Result<HashSet<Key>, Error> {
+    let Some(pinned) = discovered::pinned(inner, permit).await? else {
+        return Ok(HashSet::new());
+    };
+    let redirect_uri: Arc<str> = inner.terms.load().redirect_uri().into();
+    let issuer: Arc<str> = pinned.issuer.into();
+    let of = |tenant: &Arc<str>| Key::Client {
+        tenant: tenant.clone(),
+        issuer: issuer.clone(),
+        redirect_uri: redirect_uri.clone(),
+    };
+    Ok(permit.server().tenants.iter().map(of).collect())
+}
+
+fn client_of(inner: &Inner, row: &GrantRow) -> Key {
+    Key::Client {
+        tenant: row.key.owner.tenant.clone(),
+        issuer: row.issuer.clone(),
+        redirect_uri: inner.terms.load().redirect_uri().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_provider_did_is_one_word() {
+        let words = [Revoked::Yes, Revoked::No, Revoked::Unsupported].map(Revoked::as_str);
+        assert_eq!(words, ["yes", "no", "unsupported"]);
+    }
+}

@@ -1,0 +1,370 @@
+//! Browsers (`web.login = "local"`): a person opens a link that the operator's command line printed, once, and from then
+//! on the browser's cookie stands for that person.
+//!
+//! What is kept of a link or a sign-in is the SHA-256 of its token, whose it is and until when, with a mark over all of
+//! it: who writes the database can end a sign-in, and cannot make one or give it to somebody else.
+
+mod error;
+mod rows;
+
+use std::{
+    ops::Deref,
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use sha2::{Digest, Sha256};
+
+pub use error::LoginError;
+pub use rows::{Kept, LinkRow, SessionRow, Sessions, SessionsError};
+
+use super::{Caller, Identity};
+use crate::{
+    clock::Clock,
+    id,
+    policy::Snapshot,
+    subject::{DEFAULT_TENANT, Owner},
+    vault::Mac,
+};
+
+/// How long a link signs in, in seconds.
+const LINK: i64 = 5 * 60;
+/// How long a browser may be silent, in seconds.
+const IDLE: i64 = 8 * 60 * 60;
+/// How long a sign-in lasts at most, in seconds.
+const LONGEST: i64 = 7 * 24 * 60 * 60;
+/// How far what is kept of the last request may lie behind, in seconds: not every request writes.
+const BEHIND: i64 = 5 * 60;
+
+/// Makes links, turns each into one sign-in, and knows browsers again; cheap to clone.
+#[derive(Clone)]
+pub struct Browsers(Arc<Inner>);
+
+struct Inner {
+    identity: Identity,
+    rows: Arc<dyn Sessions>,
+    mac: Mac,
+    clock: Arc<dyn Clock>,
+}
+
+/// A link that signs one browser in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Invitation {
+    /// The secret part of the link, 64 hexadecimal digits.
+    pub token: String,
+    /// Whom it signs in.
+    pub owner: Owner,
+    /// How long it can be used, in seconds.
+    pub lasts: u64,
+}
+
+/// A browser that is signed in, as one request showed it.
+#[derive(Clone, Debug)]
+pub struct Browser {
+    caller: Caller,
+    digest: [u8; 32],
+}
+
+/// A sign-in, as its owner sees it. Times are Unix seconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignIn {
+    /// Its public name: 16 hexadecimal digits of the digest of its id.
+    pub name: String,
+    /// When it was made.
+    pub since: i64,
+    /// When it was last used, to within five minutes.
+    pub seen: i64,
+    /// When it ends at the latest.
+    pub ends: i64,
+    /// Whether it is the one that asks.
+    pub own: bool,
+}
+
+impl Browsers {
+    /// Browsers of the people whom `identity` and the policy of the moment know. Rows are marked with `mac`.
+    pub fn new(
+        identity: Identity,
+        rows: Arc<dyn Sessions>,
+        mac: Mac,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            identity,
+            rows,
+            mac,
+            clock,
+        }))
+    }
+
+    /// Makes a link for a user: the local one, or one that a key names or may act for.
+    ///
+    /// # Errors
+    ///
+    /// Nobody is named, nobody of this name is known, or the database does not work.
+    pub async fn invite(
+        &self,
+        tenant: Option<&str>,
+        user: Option<&str>,
+        policy: &Snapshot,
+    ) -> Result<Invitation, LoginError> {
+        let owner = self.0.whom(tenant, user)?;
+        if self.0.identity.person(&owner, policy).is_none() {
+            return Err(LoginError::UserUnknown {
+                tenant: owner.tenant,
+                user: owner.user,
+            });
+        }
+        let (token, now) = (id::token(), self.now());
+        let mut row = LinkRow {
+            digest: digest(&token),
+            owner,
+            ends: now + LINK,
+            mac: [0; 32],
+        };
+        row.mac = self.0.mac.sign(&link_parts(&row, &row.ends.to_be_bytes()));
+        self.0.rows.put_link(&row, now).await?;
+        Ok(Invitation {
+            token,
+            owner: row.owner,
+            lasts: LINK.unsigned_abs(),
+        })
+    }
+
+    /// Whom a link would sign in; it can be used after that as before.
+    ///
+    /// # Errors
+    ///
+    /// A link that signs nobody in, or a database that does not work.
+    pub async fn invited(&self, token: &str, policy: &Snapshot) -> Result<Owner, LoginError> {
+        let row = match is_token(token) {
+            true => self.0.rows.link(&digest(token)).await?,
+            false => None,
+        };
+        self.judged(row, policy)
+    }
+
+    /// Uses a link up: of several who try, one is signed in. The id is the cookie's value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Browsers::invited`].
+    pub async fn sign_in(
+        &self,
+        token: &str,
+        policy: &Snapshot,
+    ) -> Result<(String, Browser), LoginError> {
+        let row = match is_token(token) {
+            true => self.0.rows.take_link(&digest(token)).await?,
+            false => None,
+        };
+        let owner = self.judged(row, policy)?;
+        let (id, now) = (id::token(), self.now());
+        let row = self.0.marked(SessionRow {
+            digest: digest(&id),
+            owner,
+            made: now,
+            seen: now,
+            ends: now + LONGEST,
+            mac: [0; 32],
+        });
+        self.0.rows.put_session(&row).await?;
+        let browser = self.0.browser(&row, policy).ok_or(LoginError::Link)?;
+        Ok((id, browser))
+    }
+
+    /// The browser whose cookie holds `id`.
+    ///
+    /// # Errors
+    ///
+    /// Nobody's, one that has ended, one whose user the policy no longer knows, a row that was changed, or a database
+    /// that does not work.
+    pub async fn recognise(&self, id: &str, policy: &Snapshot) -> Result<Browser, LoginError> {
+        if !is_token(id) {
+            return Err(LoginError::SignedOut);
+        }
+        let digest = digest(id);
+        let found = self.0.rows.session(&digest).await?;
+        let row = found.ok_or(LoginError::SignedOut)?;
+        self.0.verify(&row, &digest)?;
+        let now = self.now();
+        if now >= row.ends || now >= row.seen + IDLE {
+            self.0.rows.remove_session(&digest).await?;
+            return Err(LoginError::SignedOut);
+        }
+        let browser = self.0.browser(&row, policy).ok_or(LoginError::SignedOut)?;
+        if now >= row.seen + BEHIND {
+            let row = self.0.marked(SessionRow { seen: now, ..row });
+            // It may have been revoked meanwhile.
+            let stands = self.0.rows.see_session(&row).await?;
+            return stands.then_some(browser).ok_or(LoginError::SignedOut);
+        }
+        Ok(browser)
+    }
+
+    /// The sign-ins of a browser's user, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// The database does not work.
+    pub async fn sign_ins(&self, browser: &Browser) -> Result<Vec<SignIn>, LoginError> {
+        let now = self.now();
+        let rows = self.0.rows.sessions(&browser.caller.owner()).await?;
+        let lasting = rows
+            .into_iter()
+            .filter(|row| now < row.ends && now < row.seen + IDLE);
+        let mut sign_ins: Vec<_> = lasting
+            .map(|row| SignIn {
+                name: name(&row.digest),
+                since: row.made,
+                seen: row.seen,
+                ends: row.ends.min(row.seen + IDLE),
+                own: row.digest == browser.digest,
+            })
+            .collect();
+        sign_ins.sort_by_key(|sign_in| std::cmp::Reverse(sign_in.since));
+        Ok(sign_ins)
+    }
+
+    /// Ends a sign-in of the browser's user, by its public name; its own one too. False where there is none of this name.
+    ///
+    /// # Errors
+    ///
+    /// The database does not work.
+    pub async fn revoke(&self, browser: &Browser, named: &str) -> Result<bool, LoginError> {
+        let rows = self.0.rows.sessions(&browser.caller.owner()).await?;
+        match rows.iter().find(|row| name(&row.digest) == named) {
+            Some(row) => Ok(self.0.rows.remove_session(&row.digest).await?),
+            None => Ok(false),
+        }
+    }
+
+    /// Ends the browser's own sign-in.
+    ///
+    /// # Errors
+    ///
+    /// The database does not work.
+    pub async fn sign_out(&self, browser: &Browser) -> Result<(), LoginError> {
+        self.0.rows.remove_session(&browser.digest).await?;
+        Ok(())
+    }
+
+    fn judged(&self, row: Option<LinkRow>, policy: &Snapshot) -> Result<Owner, LoginError> {
+        let row = row.ok_or(LoginError::Link)?;
+        let parts = (&row, row.ends.to_be_bytes());
+        if !self.0.mac.verify(&link_parts(parts.0, &parts.1), &row.mac) {
+            return Err(LoginError::Forged);
+        }
+        let known = self.0.identity.person(&row.owner, policy).is_some();
+        if self.now() >= row.ends || !known {
+            return Err(LoginError::Link);
+        }
+        Ok(row.owner)
+    }
+
+    fn now(&self) -> i64 {
+        let since = self.0.clock.now().duration_since(UNIX_EPOCH);
+        i64::try_from(since.unwrap_or_default().as_secs()).unwrap_or(i64::MAX)
+    }
+}
+
+impl Inner {
+    /// Whom the operator means.
+    fn whom(&self, tenant: Option<&str>, user: Option<&str>) -> Result<Owner, LoginError> {
+        let local = match &self.identity {
+            Identity::Local(local) => Some(local.subject().owner()),
+            Identity::Keys(_) => None,
+        };
+        let text = |given: Option<&str>, local: Option<&Arc<str>>| {
+            given.map(Arc::from).or_else(|| local.cloned())
+        };
+        let tenant = text(tenant, local.as_ref().map(|local| &local.tenant));
+        let user = text(user, local.as_ref().map(|local| &local.user));
+        Ok(Owner {
+            tenant: tenant.unwrap_or_else(|| DEFAULT_TENANT.into()),
+            user: user.ok_or(LoginError::UserMissing)?,
+        })
+    }
+
+    fn browser(&self, row: &SessionRow, policy: &Snapshot) -> Option<Browser> {
+        let mut subject = self.identity.person(&row.owner, policy)?;
+        subject.evidence = format!("session:{}", name(&row.digest)).into();
+        let ends = Duration::from_secs(u64::try_from(row.ends).ok()?);
+        Some(Browser {
+            caller: Caller::browser(Arc::new(subject), UNIX_EPOCH + ends),
+            digest: row.digest,
+        })
+    }
+
+    fn marked(&self, row: SessionRow) -> SessionRow {
+        let mac = self.mac.sign(&session_parts(&row, &times(&row)));
+        SessionRow { mac, ..row }
+    }
+
+    fn verify(&self, row: &SessionRow, digest: &[u8; 32]) -> Result<(), LoginError> {
+        let parts = times(row);
+        let holds = self.mac.verify(&session_parts(row, &parts), &row.mac);
+        let holds = holds && row.digest == *digest;
+        holds.then_some(()).ok_or(LoginError::Forged)
+    }
+}
+
+impl Browser {
+    /// Who it stands for.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The SHA-256 of its id: what belongs to this sign-in and no other is bound to it.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+}
+
+impl Deref for Browser {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.caller
+    }
+}
+
+/// A token is looked up by its digest: how long that takes tells nothing of the tokens that there are.
+fn digest(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+fn is_token(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn name(digest: &[u8; 32]) -> String {
+    id::hex(&digest[..8])
+}
+
+fn link_parts<'a>(row: &'a LinkRow, ends: &'a [u8; 8]) -> [&'a [u8]; 5] {
+    [
+        b"link 1",
+        &row.digest,
+        row.owner.tenant.as_bytes(),
+        row.owner.user.as_bytes(),
+        ends,
+    ]
+}
+
+fn times(row: &SessionRow) -> [u8; 24] {
+    let mut times = [0; 24];
+    times[..8].copy_from_slice(&row.made.to_be_bytes());
+    times[8..16].copy_from_slice(&row.seen.to_be_bytes());
+    times[16..].copy_from_slice(&row.ends.to_be_bytes());
+    times
+}
+
+fn session_parts<'a>(row: &'a SessionRow, times: &'a [u8; 24]) -> [&'a [u8]; 5] {
+    [
+        b"session 1",
+        &row.digest,
+        row.owner.tenant.as_bytes(),
+        row.owner.user.as_bytes(),
+        times,
+    ]
+}
