@@ -195,7 +195,9 @@ async fn a_new_database_is_made_once_and_only_for_this_user() {
     assert_eq!(one("PRAGMA journal_mode"), "wal");
     assert_eq!(
         one("SELECT group_concat(version || ' ' || made_by) FROM migrations"),
-        concat!("1 ", env!("CARGO_PKG_VERSION"))
+        [1, 2, 3, 4, 5]
+            .map(|version| format!("{version} {}", env!("CARGO_PKG_VERSION")))
+            .join(",")
     );
     drop(store);
 }
@@ -215,7 +217,7 @@ fn a_database_of_a_later_version_is_refused_and_kept() {
             error,
             Error::Later {
                 found: 7,
-                known: 1,
+                known: 5,
                 ..
             }
         ),
