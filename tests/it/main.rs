@@ -6,7 +6,6 @@
 
 mod audit;
 mod audit_faults;
-mod connect_refresh;
 mod connect;
 mod connect_flow;
 mod connect_refresh;
