@@ -214,9 +214,9 @@ def certificate(folder):
     return paths
 
 
-def server_file(url, auth, **more):
+def server_file(url, auth, read_only="hints", **more):
     """The text of a server's file: everyone may use it, its tools that only read run unasked."""
-    lines = [f'kind = "mcp"\nurl = "{url}"\naccess = "everyone"\nread_only = "hints"']
+    lines = [f'kind = "mcp"\nurl = "{url}"\naccess = "everyone"\nread_only = {json.dumps(read_only)}']
     lines += [f"{name} = {json.dumps(value)}" for name, value in more.items()]
     lines += ["", "[auth]", *auth, "", '[tools.add]\napproval = "never"']
     return "\n".join(lines) + "\n"
