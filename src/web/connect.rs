@@ -214,7 +214,11 @@ impl Visit<'_> {
             cookies: &self.cookies().bindings(),
             owner: &owner,
         };
-        let permit = |server: &str| self.permit(&browser, server).ok();
+        let mut judged = None;
+        let permit = |server: &str| {
+            judged = Some(server.to_owned());
+            self.permit(&browser, server).ok()
+        };
         let deadline = Deadline::after(PATIENCE);
         let ended = self
             .inner
@@ -233,7 +237,11 @@ impl Visit<'_> {
                     self.tell(Some(&browser), Flash::Connected { server })?
                 }
             },
-            Err(error) => self.tell(Some(&browser), Flash::Failed(failed(&error)))?,
+            Err(error) => {
+                let mut failed = failed(&error);
+                failed.server = failed.server.or(judged);
+                self.tell(Some(&browser), Flash::Failed(failed))?
+            }
         };
         let state = query.iter().find(|(name, _)| name == "state");
         if let Some((_, state)) = state.filter(|_| used) {

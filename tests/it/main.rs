@@ -36,6 +36,7 @@ mod support {
     pub(crate) mod nameserver;
     pub(crate) mod permit;
     pub(crate) mod pipeline;
+    pub(crate) mod provider;
     pub(crate) mod sound;
     pub(crate) mod tools;
     pub(crate) mod tunnels;
