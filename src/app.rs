@@ -9,6 +9,7 @@ pub mod control;
 mod core;
 mod desk;
 mod error;
+pub mod keys;
 pub mod load;
 mod ops;
 mod pins;
@@ -16,6 +17,7 @@ pub mod reload;
 mod running;
 mod start;
 pub mod status;
+mod vault;
 mod web;
 mod worker;
 

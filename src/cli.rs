@@ -11,6 +11,7 @@ mod demo;
 mod drain;
 mod exit;
 pub mod explain;
+mod keys;
 mod login;
 mod pin;
 mod reload;
@@ -21,6 +22,7 @@ mod socket;
 mod status;
 mod style;
 mod tunnels;
+mod vault;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -65,6 +67,10 @@ enum Command {
     AgentKey(agent_key::Args),
     /// Print a link that signs a browser in to the pages, once.
     Login(login::Args),
+    /// Make and rotate the keys that seal tokens and secrets.
+    Keys(keys::Args),
+    /// Accept a restored database, or forget everything that is sealed.
+    Vault(vault::Args),
     /// Tell how the running process is.
     Status(status::Args),
     /// List the connections of users to servers.
@@ -102,6 +108,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Explain(args) => explain::run(args),
         Command::Pin(args) => pin::run(args),
         Command::Login(args) => login::run(args),
+        Command::Keys(args) => keys::run(args),
+        Command::Vault(args) => vault::run(args),
         Command::Status(args) => status::run(args),
         Command::Connections(args) => connections::run(args),
         Command::Server(args) => server::run(args),

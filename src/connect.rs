@@ -31,6 +31,7 @@ pub mod pkce;
 mod records;
 mod refresh;
 pub mod register;
+mod reseal;
 pub mod resource;
 mod return_to;
 pub mod revoke;
@@ -53,6 +54,7 @@ pub use error::Error;
 pub use flow::{Callback, Finished, Preview, Started};
 use inner::Inner;
 pub use records::*;
+pub use reseal::{Resealed, reseal};
 pub use terms::Terms;
 pub use view::{Connection, State};
 

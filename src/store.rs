@@ -154,6 +154,8 @@ pub struct Store {
     worker: Worker,
     /// Whether the database is older than one that was in use here, so that no connection is read or written.
     older: AtomicBool,
+    /// How often anything sealed had been changed when it was opened.
+    found: u64,
 }
 
 impl Store {
@@ -179,9 +181,14 @@ impl Store {
         metrics: Arc<Metrics>,
     ) -> Result<Self, Error> {
         let database = database::Database::open(path, keyring, clock)?;
+        let found = database.found;
         let worker = Worker::start(database, metrics).map_err(Error::Thread)?;
         let older = AtomicBool::new(false);
-        Ok(Self { worker, older })
+        Ok(Self {
+            worker,
+            older,
+            found,
+        })
     }
 
     /// Waits for what was asked and closes the file, so that all of it is in that one. What is asked later is refused.

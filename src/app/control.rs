@@ -22,7 +22,10 @@ use tokio::{
 };
 
 use self::pins::{Accepted, Pins, Selection};
-use super::status::Status;
+use super::{
+    keys::{KeyChange, KeysReport},
+    status::Status,
+};
 use crate::{connect::Connection, deadline::CEILING, tunnel::OpenTunnel};
 
 /// The longest request line: it may name thousands of tools.
@@ -55,6 +58,13 @@ pub enum Request {
         /// The server.
         server: String,
     },
+    /// How the keyring stands, after a change if there is one.
+    Keys {
+        /// The change.
+        change: Option<KeyChange>,
+    },
+    /// Go on with a database that is older than one that was in use here.
+    VaultAcceptRestore,
     /// Finish what runs, then stop.
     Drain,
     /// A link that signs a browser in.
@@ -102,6 +112,10 @@ pub enum Answer {
     Connections(Vec<Connection>),
     /// To `server_remove`.
     Removed(Removed),
+    /// To `keys`.
+    Keys(KeysReport),
+    /// To `vault_accept_restore`: the number of changes from which the database goes on.
+    RestoreAccepted(u64),
     /// The process drains.
     Draining,
     /// To `login`.

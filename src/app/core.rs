@@ -14,6 +14,7 @@ use super::{
     load::Loaded,
     reload::{Outcome, Reloader},
     status::{FailingStatus, ListenerStatus, PolicyStatus, RecordsStatus, Status, caution},
+    vault::Guard,
 };
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
@@ -37,6 +38,7 @@ pub(super) struct Core {
     pub(super) tls: Option<Tls>,
     pub(super) journal: Journal,
     pub(super) store: Arc<Store>,
+    pub(super) guard: Guard,
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) identity: Identity,
@@ -219,6 +221,7 @@ impl Core {
                 waiting: records.waiting,
                 seq: records.head.seq,
             },
+            vault: self.guard.status(),
             failing: self.breakers.open().into_iter().map(failing).collect(),
             caution: caution(Uid::effective().as_raw()),
         }

@@ -6,7 +6,7 @@ use super::{
     connections,
     control::{Answer, Control, Request},
     core::Core,
-    pins,
+    keys, pins,
     reload::Outcome,
     web, worker,
 };
@@ -53,6 +53,18 @@ impl Control for Desk {
             Request::Tunnels => Answer::Tunnels(core.tunnels.tunnels()),
             Request::Connections => connections::list(core).await,
             Request::ServerRemove { server } => connections::remove(core, &server).await,
+            Request::Keys { change } => match keys::in_process(core, change).await {
+                Ok(report) => Answer::Keys(report),
+                Err(why) => Answer::Failed(vec![why]),
+            },
+            Request::VaultAcceptRestore => {
+                let accepted = core.accept_restore().await;
+                core.record_admin("vault_accept_restore", accepted.is_ok());
+                match accepted {
+                    Ok(number) => Answer::RestoreAccepted(number),
+                    Err(why) => Answer::Failed(vec![why]),
+                }
+            }
             Request::Drain => {
                 core.record_admin("drain", true);
                 core.begin_drain();

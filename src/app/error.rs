@@ -38,6 +38,20 @@ pub enum Error {
     /// What is given out sealed could not be opened again.
     #[error("cannot use the keyring")]
     Keyring(#[from] vault::Error),
+    /// What is sealed in the database could not be opened with a new one.
+    #[error(
+        "there is no keyring at `{}`, and the database `{}` is in use; restore the keyring that belongs to it. Nothing was \
+         changed. If that is lost: `tollgate vault reset --forget-all`", keyring.display(), database.display()
+    )]
+    NoKeyring {
+        /// Where the keyring should be.
+        keyring: PathBuf,
+        /// The database.
+        database: PathBuf,
+    },
+    /// The keyring was not changed.
+    #[error("{0}")]
+    Keys(String),
     /// What is pinned cannot be read or kept.
     #[error("cannot use the database")]
     Store(#[from] store::Error),
@@ -61,6 +75,8 @@ impl Error {
             Self::Keyring(error) => error.code(),
             Self::Store(error) => error.code(),
             Self::Unrecorded(error) => error.code(),
+            Self::NoKeyring { .. } => Code::VaultKey,
+            Self::Keys(_) => Code::KeyringUnusable,
             Self::Config(_)
             | Self::State { .. }
             | Self::LooseState(_)

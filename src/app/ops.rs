@@ -13,7 +13,7 @@ use tokio::{
     time::{MissedTickBehavior, interval, sleep},
 };
 
-use super::{Error, control, core::Core, desk::Desk, worker};
+use super::{Error, control, core::Core, desk::Desk, vault, worker};
 use crate::listen::{Bound, Limits, Lobby, Ops, Origins, Recorder, accept};
 
 /// How long an ops request may still take once the workers have ended.
@@ -55,6 +55,8 @@ async fn serve(shared: worker::Shared, control: StdListener, ops: Option<Bound>)
     tokio::spawn(control::serve(control, Arc::new(Desk::new(shared))));
     tokio::spawn(core.reloader.clone().watch());
     tokio::spawn(look_after(core.clone()));
+    tokio::spawn(vault::watch_age(core.clone()));
+    tokio::spawn(vault::watch_keys(core.clone()));
     let Some(ops) = ops else {
         core.stop.cancelled().await;
         return Ok(());

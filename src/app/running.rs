@@ -68,7 +68,10 @@ impl Running {
         let core = self.core;
         core.record(Record::lifecycle(core.clock.now(), "stop"));
         let runtime = worker::runtime().map_err(Error::Thread)?;
-        runtime.block_on(core.store.close());
+        runtime.block_on(async {
+            core.look_at_age().await;
+            core.store.close().await;
+        });
         runtime
             .block_on(core.journal.close())
             .map_err(Error::Unrecorded)

@@ -21,6 +21,7 @@ use super::{
     ops,
     reload::{Outcome, Reloader},
     status::ListenerStatus,
+    vault::{Guard, Place},
     web, worker,
 };
 use crate::{
@@ -111,7 +112,9 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<Assembled, Erro
     let metrics = Arc::new(Metrics::new());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let journal = Journal::open(records(&loaded.settings), clock.clone(), &metrics)?;
-    let keyring = Keyring::open(&loaded.settings.state_dir.join("keyring"))?;
+    let place = Place::new(&loaded.settings, reloader.loader().folder())?;
+    let keyring = place.open(&loaded.settings)?;
+    let guard = Guard::new(&loaded.settings, place, &keyring)?;
     let store = open_store(&loaded.settings.store, &keyring, &metrics)?;
     let doors = Doors::open(&loaded, workers)?;
     let way_out = worker::WayOut {
@@ -180,12 +183,14 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<Assembled, Erro
         reloader,
         journal,
         store,
+        guard,
         metrics,
         clock,
         started: Instant::now(),
     };
     core.metrics.policy_loaded(loaded.policy.generation);
     core.record(Record::lifecycle(core.clock.now(), "start"));
+    core.judge_age(core.store.found());
     Ok(Assembled {
         core: Arc::new(core),
         doors,
@@ -313,7 +318,7 @@ fn failed(name: &'static str) -> impl FnOnce(listen::Error) -> Error {
     move |source| Error::Listen { name, source }
 }
 
-fn make_state_dir(path: &Path) -> Result<(), Error> {
+pub(super) fn make_state_dir(path: &Path) -> Result<(), Error> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|source| Error::State {
         path: path.to_owned(),
@@ -323,7 +328,11 @@ fn make_state_dir(path: &Path) -> Result<(), Error> {
     guard::check(path, path).map_err(Error::LooseState)
 }
 
-fn open_store(path: &Path, keyring: &Keyring, metrics: &Arc<Metrics>) -> Result<Arc<Store>, Error> {
+pub(super) fn open_store(
+    path: &Path,
+    keyring: &Keyring,
+    metrics: &Arc<Metrics>,
+) -> Result<Arc<Store>, Error> {
     let folder = path.parent().unwrap_or(path);
     // As with the state folder: whoever can write there can put a database of his own in its place. One that is missing
     // is told of with the database.
@@ -334,7 +343,7 @@ fn open_store(path: &Path, keyring: &Keyring, metrics: &Arc<Metrics>) -> Result<
     Ok(Arc::new(store))
 }
 
-fn records(settings: &Settings) -> audit::Options {
+pub(super) fn records(settings: &Settings) -> audit::Options {
     audit::Options {
         on_failure: match settings.audit.on_failure {
             config::OnFailure::Stop => audit::OnFailure::Stop,

@@ -27,6 +27,9 @@ pub struct Status {
     pub identity: String,
     /// The records.
     pub records: RecordsStatus,
+    /// The vault.
+    #[serde(default)]
+    pub vault: VaultStatus,
     /// Servers that are out of reach, to which requests are refused for a while.
     #[serde(default)]
     pub failing: Vec<FailingStatus>,
@@ -73,6 +76,19 @@ pub struct RecordsStatus {
     pub waiting: usize,
     /// The number of the last record on disk.
     pub seq: u64,
+}
+
+/// The vault.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VaultStatus {
+    /// The keyring.
+    pub keyring: String,
+    /// Whether it is sealed; else the mode of its file alone guards it.
+    pub sealed: bool,
+    /// The data key that seals.
+    pub primary: String,
+    /// Whether the database is older than one that was in use here, so that connections are refused.
+    pub older: bool,
 }
 
 /// A server that is out of reach.

@@ -10,6 +10,7 @@ use std::{
 };
 
 use clap::ValueEnum;
+use nix::sys::resource::{Resource, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
@@ -78,6 +79,7 @@ pub(super) fn run(args: Args) -> ExitCode {
 
 fn serve(args: Args) -> Result<(), Exit> {
     let small_pages = small_pages();
+    let undumped = keep_memory();
     let levels =
         Levels::install(args.log_format.into()).map_err(|error| told(&error, Exit::Internal))?;
     levels
@@ -85,6 +87,9 @@ fn serve(args: Args) -> Result<(), Exit> {
         .map_err(|error| told(&error, Exit::Usage))?;
     if let Err(error) = small_pages {
         tracing::debug!(%error, "huge pages stay on");
+    }
+    if let Err(error) = undumped {
+        tracing::warn!(%error, "a crash may leave secrets in a core file");
     }
     let folder =
         load::find_folder(args.policy.as_deref()).map_err(|fault| config_fault(&[fault]))?;
@@ -107,6 +112,12 @@ fn serve(args: Args) -> Result<(), Exit> {
 /// small corner of the allocator's room would hold 2 MiB: at rest, six times what is in use. Asked for before much is.
 fn small_pages() -> nix::Result<()> {
     nix::sys::prctl::set_thp_disable(true)
+}
+
+/// Memory stays here: no core file where it crashes, and no other process of this user looks into it.
+fn keep_memory() -> nix::Result<()> {
+    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+    nix::sys::prctl::set_dumpable(false)
 }
 
 fn told(error: &dyn std::error::Error, exit: Exit) -> Exit {

@@ -11,10 +11,11 @@ use serde::Serialize;
 use super::{Exit, style::Styles};
 use crate::{
     app::{
-        control::{self, Answer, Request},
+        self,
+        control::{self, Answer, AskError, Request},
         load,
     },
-    config,
+    config::{self, Settings},
     table::Fault,
 };
 
@@ -36,17 +37,7 @@ impl Which {
             Some(socket) => socket.clone(),
             None => self.configured()?,
         };
-        match control::ask(&socket, request) {
-            Ok(Answer::Failed(reasons)) => {
-                complain(&reasons);
-                Err(Exit::Failed)
-            }
-            Ok(answer) => Ok(answer),
-            Err(error) => {
-                complain(&[with_cause(&error)]);
-                Err(Exit::Failed)
-            }
-        }
+        answer(control::ask(&socket, request).map_err(|error| with_cause(&error)))
     }
 
     /// Reads nothing but `state_dir`: a fault elsewhere in the folder must not keep `status` from telling of it.
@@ -58,6 +49,58 @@ impl Which {
             .map_err(|faults| config_fault(&faults))?;
         Ok(state_dir.join(config::CONTROL_SOCKET))
     }
+}
+
+/// Which settings a command uses, and which process speaks for them.
+#[derive(Debug, clap::Args)]
+pub(super) struct Policy {
+    /// Policy folder of the process [default: $TOLLGATE_POLICY, /etc/tollgate, ~/.config/tollgate]
+    #[arg(long, value_name = "DIR", global = true)]
+    policy: Option<PathBuf>,
+}
+
+impl Policy {
+    /// Asks the process. A reason why there is no answer is told on standard error.
+    pub(super) fn ask(&self, request: Request) -> Result<Answer, Exit> {
+        let (settings, _) = self.settings()?;
+        answer(
+            control::ask(&settings.control_socket(), request).map_err(|error| with_cause(&error)),
+        )
+    }
+
+    /// Asks the process, and does `alone` what it would do where there is none.
+    pub(super) fn ask_or(
+        &self,
+        request: Request,
+        alone: impl FnOnce(&Settings, &Path) -> Result<Answer, app::Error>,
+    ) -> Result<Answer, Exit> {
+        let (settings, folder) = self.settings()?;
+        answer(match control::ask(&settings.control_socket(), request) {
+            Err(AskError::NotRunning(_)) => {
+                alone(&settings, &folder).map_err(|error| with_cause(&error))
+            }
+            asked => asked.map_err(|error| with_cause(&error)),
+        })
+    }
+
+    /// The settings, and the policy folder that has them. Faults of the other files do not matter.
+    pub(super) fn settings(&self) -> Result<(Settings, PathBuf), Exit> {
+        let folder =
+            load::find_folder(self.policy.as_deref()).map_err(|fault| config_fault(&[fault]))?;
+        let text = settings_text(&folder).map_err(|fault| config_fault(&[fault]))?;
+        let settings = config::read(Some(&text), &load::environment());
+        Ok((settings.map_err(|faults| config_fault(&faults))?, folder))
+    }
+}
+
+fn answer(answer: Result<Answer, String>) -> Result<Answer, Exit> {
+    let reasons = match answer {
+        Ok(Answer::Failed(reasons)) => reasons,
+        Ok(answer) => return Ok(answer),
+        Err(why) => vec![why],
+    };
+    complain(&reasons);
+    Err(Exit::Failed)
 }
 
 /// The text of `tollgate.toml`. Only a file that is not there means the defaults: with any other failure the command

@@ -88,6 +88,17 @@ fn text(status: &Status, styles: Styles) -> String {
     if let Some(failure) = &records.failure {
         lines.row("", &styles.bad(failure));
     }
+    let vault = &status.vault;
+    let guarded = if vault.sealed {
+        "sealed"
+    } else {
+        "guarded by its mode alone"
+    };
+    lines.row("vault", &format!("{}, {guarded}", vault.keyring));
+    if vault.older {
+        let older = "the database is older than one that was in use here; see to it, then `tollgate vault accept-restore`";
+        lines.row("", &styles.bad(older));
+    }
     for failing in &status.failing {
         lines.row("failing", &styles.bad(&out_of_reach(failing)));
     }
@@ -134,7 +145,7 @@ fn span(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::status::{ListenerStatus, PolicyStatus, RecordsStatus};
+    use crate::app::status::{ListenerStatus, PolicyStatus, RecordsStatus, VaultStatus};
 
     #[test]
     fn spans_show_two_units() {
@@ -174,6 +185,12 @@ mod tests {
                 waiting: 1,
                 seq: 42,
             },
+            vault: VaultStatus {
+                keyring: "/var/lib/tollgate/keyring".to_owned(),
+                sealed: false,
+                primary: "f5526df39562884a".to_owned(),
+                older: true,
+            },
             failing: vec![
                 FailingStatus {
                     server: "docs".to_owned(),
@@ -201,6 +218,8 @@ mod tests {
              `listen.agents` has changed and waits for a restart\n\
              records   /var/lib/tollgate/audit, 42 written, 1 waiting\n          \
              disk full\n\
+             vault     /var/lib/tollgate/keyring, guarded by its mode alone\n          \
+             the database is older than one that was in use here; see to it, then `tollgate vault accept-restore`\n\
              failing   docs cannot be reached, for 1 min 15 s; tried again in 8 s\n\
              failing   slow does not answer ann, for 40 s; tried again now\n          \
              cooperative mode\n"

@@ -155,8 +155,8 @@ async fn save(
         edit(&mut row, &mut payload);
         row.version += 1;
         row.expires_at = payload.expires_at;
-        row.kid = inner.vault.primary();
         row.sealed = grant::seal(&inner.vault, &row, &payload);
+        row.kid = grant::kid(&row.sealed);
     }
     let save = Save {
         record: row.record,

@@ -1,14 +1,14 @@
 //! Discovery: from a server to the authorization server that guards it (RFC 9728, RFC 8414), in the order of the MCP
 //! specification of 2026-07-28.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     Challenge, Error,
     document::{MAX_URL, Search, scopes},
-    fetch::Way,
+    fetch::{Way, shown},
     issuer::{self, Expected, Unfit},
     resource,
 };
@@ -91,9 +91,9 @@ pub async fn discover(
         });
     };
     let found = guarded(&mut search, knobs, challenge).await?;
-    let mut discovered = match &knobs.endpoints {
-        Some(endpoints) => fixed(endpoints, knobs, &found, permit)?,
-        None => published(&mut search, knobs, &found, preferred).await?,
+    let mut discovered = match (&knobs.endpoints, &knobs.issuer) {
+        (Some(endpoints), Some(issuer)) => fixed(endpoints, issuer, permit)?,
+        _ => published(&mut search, knobs, &found, preferred).await?,
     };
     discovered.resource = Some(match &found {
         Some(document) => document.resource.clone(),
@@ -129,7 +129,7 @@ async fn guarded(
             continue;
         };
         if !resource::names(&document.resource, endpoint) {
-            let found = super::fetch::shown(&document.resource, 200);
+            let found = shown(&document.resource, 200);
             search.unusable(format!(
                 "its metadata is that of the resource `{found}`, which is neither its URL nor a parent of it"
             ));
@@ -214,24 +214,10 @@ fn issuers<'a>(
 }
 
 /// What the operator wrote down, in place of a document.
-fn fixed(
-    endpoints: &Endpoints,
-    knobs: &OAuth,
-    found: &Option<resource::Document>,
-    permit: &Permit,
-) -> Result<Discovered, Error> {
-    let listed = found
-        .as_ref()
-        .and_then(|found| found.authorization_servers.first());
-    let issuer = match (&knobs.issuer, listed) {
-        (Some(issuer), _) => issuer.to_string(),
-        (None, Some(issuer)) => issuer.clone(),
-        (None, None) => Target::from_wire(&endpoints.authorization)
-            .map_or_else(|_| String::new(), |target| target.to_string()),
-    };
-    let optional = |url: &Option<std::sync::Arc<str>>| url.as_deref().map(str::to_owned);
+fn fixed(endpoints: &Endpoints, issuer: &str, permit: &Permit) -> Result<Discovered, Error> {
+    let optional = |url: &Option<Arc<str>>| url.as_deref().map(str::to_owned);
     let discovered = Discovered {
-        issuer,
+        issuer: issuer.to_owned(),
         authorization_endpoint: endpoints.authorization.to_string(),
         token_endpoint: endpoints.token.to_string(),
         revocation_endpoint: optional(&endpoints.revocation),

@@ -5,8 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{
     HeaderValue, Method,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER},
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderName, RETRY_AFTER},
 };
+use jiff::fmt::rfc2822;
 use zeroize::Zeroizing;
 
 use crate::{
@@ -109,12 +110,22 @@ pub(super) fn is_transient(answer: &Fetched) -> bool {
     answer.status.is_server_error() || matches!(answer.status.as_u16(), 408 | 425 | 429)
 }
 
-/// How long the answer says to wait, where it says it in seconds; an hour at most.
+/// How long the answer says to wait (RFC 9110, section 10.2.3): in seconds, or as a date, which is held against the
+/// answer's own. An hour at most.
 pub(super) fn retry_after(answer: &Fetched) -> Option<Duration> {
-    let text = std::str::from_utf8(answer.headers.get(&RETRY_AFTER)?).ok()?;
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let pause = text.parse().map_or(MAX_PAUSE, Duration::from_secs);
-    digits.then(|| pause.min(MAX_PAUSE))
+    let text = |name| str::from_utf8(answer.headers.get(name)?).ok();
+    let said = text(&RETRY_AFTER)?;
+    if !said.is_empty() && said.bytes().all(|byte| byte.is_ascii_digit()) {
+        let pause = said.parse().map_or(MAX_PAUSE, Duration::from_secs);
+        return Some(pause.min(MAX_PAUSE));
+    }
+    let date = |text: &str| {
+        rfc2822::parse(text)
+            .ok()
+            .map(|date| date.timestamp().as_second())
+    };
+    let pause = date(said)?.saturating_sub(date(text(&DATE)?)?);
+    Some(Duration::from_secs(pause.try_into().ok()?).min(MAX_PAUSE))
 }
 
 /// The media type of an answer, in lower case and without parameters.
@@ -145,13 +156,16 @@ pub(super) fn is_final(error: &egress::Error) -> bool {
 
 /// Text of a provider for a person: one line of at most `max` characters, without what changes how others are shown.
 pub(super) fn shown(text: &str, max: usize) -> String {
-    let visible = text
+    let spaced = text
         .chars()
         .map(|c| if c.is_whitespace() { ' ' } else { c });
-    let visible = visible.filter(|c| !invisible(*c));
-    let mut cut: String = visible.clone().take(max).collect();
-    if visible.skip(max).next().is_some() {
-        cut.push('…');
+    let mut shown = String::new();
+    for (at, character) in spaced.filter(|c| !invisible(*c)).enumerate() {
+        if at == max {
+            shown.push('…');
+            break;
+        }
+        shown.push(character);
     }
-    cut.trim().to_owned()
+    shown.trim().to_owned()
 }

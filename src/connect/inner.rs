@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
-use tokio::{runtime::Handle, time::timeout};
+use tokio::{runtime::Handle, sync::mpsc, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
@@ -44,6 +44,8 @@ pub(super) struct Inner {
     pub(super) flights: Flights,
     pub(super) patience: Patience,
     pub(super) spool: Spool,
+    /// Told of each connection that was made.
+    pub(super) made: mpsc::Sender<Permit>,
     /// What runs to its end without anybody who waits.
     pub(super) tasks: TaskTracker,
     /// Nothing new is begun.
@@ -89,6 +91,7 @@ impl Inner {
             metrics: needs.metrics,
             clock: needs.clock,
             terms: needs.terms,
+            made: needs.made,
         }
     }
 

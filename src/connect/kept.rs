@@ -3,7 +3,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 use zeroize::Zeroizing;
 
-use super::{GrantKey, Inner, Key, RecordsError, Row, tell};
+use super::{GrantKey, Inner, Key, RecordsError, Row, grant, tell};
 use crate::id;
 
 /// Most values are shorter: a buffer that grew would leave copies behind.
@@ -66,6 +66,7 @@ pub(super) async fn replace<T: Serialize>(
     };
     row.flow = flow.map(|flow| flow.key);
     row.sealed = inner.vault.seal(&row.binding(key), &written(value));
+    row.kid = grant::kid(&row.sealed);
     inner.records.replace(key, expected, &row).await
 }
 

@@ -37,6 +37,8 @@ pub(super) struct Database {
     pub(super) vault: Vault,
     /// By which leases and flows end.
     clock: Arc<dyn Clock>,
+    /// How often anything sealed had been changed when it was opened.
+    pub(super) found: u64,
 }
 
 impl Database {
@@ -84,6 +86,7 @@ impl Database {
             mac: keyring.mac("store"),
             vault: keyring.vault(),
             clock,
+            found: 0,
         })
     }
 
@@ -108,11 +111,13 @@ impl Database {
     fn prepare(&mut self) -> Result<(), Misfit> {
         self.migrate()?;
         self.seal_check()?;
+        self.found = vault::changes(&self.connection, &self.mac)?;
         Ok(())
     }
 
     /// Seals the check under the primary key, where it is not.
     pub(super) fn seal_check(&mut self) -> Result<(), Misfit> {
+        self.vault.follow();
         let immediate = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(immediate)?;
         match vault::look(&transaction, &self.vault)? {

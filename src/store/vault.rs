@@ -20,9 +20,6 @@ use crate::{
 /// What the check says, sealed.
 const SAID: &[u8] = b"tollgate";
 
-/// The tables of sealed rows. Each has a column `kid`.
-const SEALED: &[&str] = &["grants", "sealed"];
-
 impl Store {
     /// How often anything that is sealed was changed: a lower number than one that was seen before is that of an older
     /// database.
@@ -62,8 +59,10 @@ impl Store {
     ///
     /// The database does not work.
     pub async fn sealed_rows(&self) -> Result<Vec<(Kid, u64)>, Unavailable> {
-        self.ask("vault_rows", |database| Ok(counts(&database.connection)?))
-            .await
+        self.ask("vault_rows", |database| {
+            Ok(counts(&database.connection, database.now())?)
+        })
+        .await
     }
 
     /// Seals the row that shows which keyring the database is of under the primary key.
@@ -79,6 +78,11 @@ impl Store {
             })
         })
         .await
+    }
+
+    /// The same when the database was opened.
+    pub fn found(&self) -> u64 {
+        self.found
     }
 
     /// Refuses to read and write connections from now on, or does so no more.
@@ -123,7 +127,7 @@ pub(super) fn tables(transaction: &Transaction<'_>, mac: &Mac) -> rusqlite::Resu
             mac BLOB NOT NULL
         ) STRICT;
         CREATE INDEX grants_of_keys ON grants (kid);
-        CREATE INDEX sealed_of_keys ON sealed (kid);",
+        CREATE INDEX sealed_of_keys ON sealed (kid, expires_at);",
     )?;
     write_changes(transaction, mac, 0)
 }
@@ -210,17 +214,16 @@ pub(super) fn changed(transaction: &Transaction<'_>, mac: &Mac) -> Result<(), Fa
     Ok(write_changes(transaction, mac, number + 1)?)
 }
 
-/// How many rows are sealed under each key, the check among them.
-pub(super) fn counts(connection: &Connection) -> rusqlite::Result<Vec<(Kid, u64)>> {
-    let tables = [&["vault_check"], SEALED].concat();
-    let each: Vec<String> = tables
-        .iter()
-        .map(|table| format!("SELECT kid FROM {table}"))
-        .collect();
-    let all = each.join(" UNION ALL ");
-    let sql = format!("SELECT kid, count(*) FROM ({all}) GROUP BY kid ORDER BY kid");
-    let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map([], |row| {
+/// How many rows are sealed under each key, the check among them. Flows that have ended are none.
+fn counts(connection: &Connection, now: i64) -> rusqlite::Result<Vec<(Kid, u64)>> {
+    let mut statement = connection.prepare(
+        "SELECT kid, count(*) FROM (
+            SELECT kid FROM vault_check
+            UNION ALL SELECT kid FROM grants
+            UNION ALL SELECT kid FROM sealed WHERE expires_at IS NULL OR expires_at > ?1
+        ) GROUP BY kid ORDER BY kid",
+    )?;
+    let rows = statement.query_map([now], |row| {
         Ok((Kid(row.get(0)?), row.get::<_, i64>(1)?.cast_unsigned()))
     })?;
     rows.collect()
@@ -232,10 +235,11 @@ pub(super) fn reset(
     mac: &Mac,
     vault: &Vault,
 ) -> rusqlite::Result<u64> {
-    let mut rows = 0;
-    for table in SEALED {
-        rows += transaction.execute(&format!("DELETE FROM {table}"), [])? as u64;
-    }
+    let rows = ["DELETE FROM grants", "DELETE FROM sealed"]
+        .into_iter()
+        .try_fold(0, |rows, delete| {
+            Ok::<_, rusqlite::Error>(rows + transaction.execute(delete, [])? as u64)
+        })?;
     seal(transaction, vault)?;
     // The number goes on even where another keyring marked it: it must not be one that was seen before.
     let number = read_changes(transaction)?.map_or(0, |(number, _)| number);

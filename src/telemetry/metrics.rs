@@ -81,6 +81,7 @@ pub struct Metrics {
     tunnel_closed: Family<Labels<1>, Counter>,
     tunnel_in: Counter,
     tunnel_out: Counter,
+    vault_records: Family<[(&'static str, String); 1], Gauge>,
     policy_generation: Gauge,
     policy_reload_ok: Gauge,
     policy_reload_failures: Counter,
@@ -209,6 +210,10 @@ impl Metrics {
             ),
             tunnel_in: tunnel_bytes.get_or_create_owned(&[("direction", "in")]),
             tunnel_out: tunnel_bytes.get_or_create_owned(&[("direction", "out")]),
+            vault_records: register.empty(
+                "vault_records",
+                "Rows of the database that are sealed under a key, by its name",
+            ),
             policy_generation: register
                 .empty("policy_generation", "Generation of the policy in force"),
             policy_reload_ok: register.empty(
@@ -325,6 +330,17 @@ impl Metrics {
         self.tunnel_closed.get_or_create(&[("by", by)]).inc();
         self.tunnel_in.inc_by(bytes_in);
         self.tunnel_out.inc_by(bytes_out);
+    }
+
+    /// So many rows are sealed under the keys of these names, and none under others.
+    pub fn vault_records<'k>(&self, rows: impl IntoIterator<Item = (&'k str, u64)>) {
+        self.vault_records.clear();
+        for (kid, rows) in rows {
+            let gauge = self
+                .vault_records
+                .get_or_create_owned(&[("kid", kid.to_owned())]);
+            gauge.set(i64::try_from(rows).unwrap_or(i64::MAX));
+        }
     }
 
     /// A policy of this generation came into force.

@@ -28,7 +28,7 @@ use crate::{
 
 const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection Established\r\n\r\n";
 
-/// The TLS alert `unrecognized_name` (RFC 8446, section 6.2), which clients show; a connection that just ends tells nothing.
+/// The TLS alert `unrecognized_name` (RFC 8446, section 6.2), which clients show.
 const UNRECOGNIZED_NAME: &[u8] = &[21, 3, 3, 0, 2, 2, 112];
 
 /// Serves a CONNECT until its tunnel stands; `None` where it does not, and the connection has ended.
@@ -62,9 +62,36 @@ where
         Ok(()) => Some((client, opened)),
         Err(end) => {
             opened.entry.ended(&end);
+            drop(opened);
+            tell(client, &end).await;
             None
         }
     }
+}
+
+/// Says why what the tunnel began with is refused, in the language that the client began: a connection that just ends
+/// tells nothing. Whether it arrives makes no difference.
+async fn tell<S>(mut client: Client<S>, end: &End)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let Some(refused) = &end.refused else {
+        return;
+    };
+    match refused.refusal.code {
+        Code::SniMismatch | Code::SniMissing => drop(client.write(UNRECOGNIZED_NAME).await),
+        Code::NotTls if speaks_http(&client.input) => {
+            client.refuse(refused, &Asked::default()).await;
+        }
+        _ => {}
+    }
+}
+
+/// Whether `input` begins with what may be the method of a request: libraries send plain HTTP through tunnels, too.
+fn speaks_http(input: &[u8]) -> bool {
+    let letters = input.iter().take_while(|byte| byte.is_ascii_uppercase());
+    let length = letters.count();
+    (3..=8).contains(&length) && input.get(length) == Some(&b' ')
 }
 
 /// A tunnel whose target is connected to.
@@ -187,17 +214,7 @@ where
     if tunnel.tls == TunnelTls::Opaque {
         return Ok(());
     }
-    let hello = hello(client, tunnel).await;
-    if let Err(End {
-        refused: Some(refused),
-        ..
-    }) = &hello
-        && matches!(refused.refusal.code, Code::SniMismatch | Code::SniMissing)
-    {
-        // Whether it arrives makes no difference.
-        client.write(UNRECOGNIZED_NAME).await;
-    }
-    hello
+    hello(client, tunnel).await
 }
 
 /// Waits for a ClientHello that names the tunnel's host.

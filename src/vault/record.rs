@@ -17,7 +17,7 @@ use subtle::ConstantTimeEq;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
-use super::keys::Keys;
+use super::{keyring::form, keys::Keys};
 use crate::id;
 
 /// Magic, format and algorithm.
@@ -42,6 +42,12 @@ impl Kid {
     pub fn of(sealed: &[u8]) -> Option<Self> {
         let (kid, _) = sealed.strip_prefix(&START)?.split_first_chunk()?;
         Some(Self(*kid))
+    }
+
+    /// Reads what [`Kid`] is shown as.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut kid = [0; KID];
+        form::unhex(text.as_bytes(), &mut kid).then_some(Self(kid))
     }
 }
 

@@ -4,6 +4,8 @@ It runs what the suite's frozen lists require of a server, and, in a section of 
 run without scoring (extensions apart). A required row fails where the direct run fails, or where a
 check that passed directly does not pass through Tollgate; a row that is not scored fails only by
 the latter. `--direct` leaves Tollgate out; it shows whether the fixture itself is sound.
+
+Then come the scenarios of authorization that those lists require of a client, which Tollgate is (`auth.py`).
 """
 
 import argparse
@@ -18,6 +20,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+import auth  # noqa: E402
 from harness.fixture import fixture  # noqa: E402
 from harness.process import TOOLS, NotReady  # noqa: E402
 from harness.tollgate import tollgate  # noqa: E402
@@ -54,12 +57,16 @@ def main():
         default="both",
         help="what the fixture behind Tollgate speaks; rows of the other era are lost, since nothing is translated",
     )
+    parser.add_argument("--leg", choices=["server", "client"], help="what Tollgate stands in front of, or is; both are run")
     options = parser.parse_args()
     passed = failed = 0
     try:
         for revision in [options.revision] if options.revision else REVISIONS:
-            good, bad = report(revision, options)
-            passed, failed = passed + good, failed + bad
+            legs = [] if options.leg == "client" else [report(revision, options)]
+            if options.leg != "server" and not options.direct:
+                legs.append(auth.report(NODE, SUITE, revision, options))
+            for good, bad in legs:
+                passed, failed = passed + good, failed + bad
     except NotReady as fault:
         print(fault)
         failed += 1

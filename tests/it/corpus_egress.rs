@@ -4,6 +4,7 @@
 //! `TOLLGATE_CORPUS=FILE` runs the cases of another file of the same format.
 
 mod case;
+mod served;
 
 use std::{collections::HashSet, fmt::Write as _, sync::Arc};
 

@@ -6,15 +6,20 @@
 
 mod audit;
 mod audit_faults;
+mod connect;
+mod connect_flow;
+mod connect_refresh;
 mod control;
 mod corpus;
 mod corpus_egress;
+mod corpus_oauth;
 mod demo;
 mod egress;
 mod explain;
 mod gateway;
 mod layers;
 mod listen;
+mod oauth_cases;
 mod pin;
 mod plain;
 mod policy;
@@ -36,6 +41,7 @@ mod support {
     pub(crate) mod nameserver;
     pub(crate) mod permit;
     pub(crate) mod pipeline;
+    pub(crate) mod protected;
     pub(crate) mod provider;
     pub(crate) mod sound;
     pub(crate) mod tools;

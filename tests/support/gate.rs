@@ -80,6 +80,27 @@ impl Policy {
             .file("egress.toml", grant)
     }
 
+    /// Writes the files into `policy` in `dir`, beside a folder for the state; `listen` are more keys of `[listen]`.
+    pub(crate) fn write(&self, dir: &Path, listen: &str) {
+        let folder = dir.join("policy");
+        let state = dir.join("state");
+        for made in [&folder, &folder.join("servers"), &state] {
+            fs::create_dir(made).unwrap();
+            fs::set_permissions(made, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        let head = format!(
+            "state_dir = \"{}\"\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"127.0.0.1:0\"\nops = \"\"\nweb = \"\"\n{listen}\n",
+            state.display()
+        );
+        for (name, text) in &self.0 {
+            let text = match &**name {
+                "tollgate.toml" => format!("{head}{text}"),
+                _ => text.clone(),
+            };
+            write(&folder.join(name), &text);
+        }
+    }
+
     /// Puts `to` in place of `from` in every file.
     pub(crate) fn replacing(mut self, from: &str, to: &str) -> Self {
         for (_, text) in &mut self.0 {
@@ -118,23 +139,7 @@ impl Gate {
     /// Starts with more workers, and more keys of `[listen]`.
     pub(crate) fn start_with(policy: &Policy, workers: usize, listen: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let folder = dir.path().join("policy");
-        for made in [&folder, &folder.join("servers"), &dir.path().join("state")] {
-            fs::create_dir(made).unwrap();
-            fs::set_permissions(made, fs::Permissions::from_mode(0o700)).unwrap();
-        }
-        let state = dir.path().join("state");
-        let head = format!(
-            "state_dir = \"{}\"\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"127.0.0.1:0\"\nops = \"\"\n{listen}\n",
-            state.display()
-        );
-        for (name, text) in &policy.0 {
-            let text = match &**name {
-                "tollgate.toml" => format!("{head}{text}"),
-                _ => text.clone(),
-            };
-            write(&folder.join(name), &text);
-        }
+        policy.write(dir.path(), listen);
         Self::over(dir, workers)
     }
 

@@ -46,14 +46,23 @@ impl Maker {
     }
 
     /// Opens one loopback address for the server.
-    pub(crate) fn granting(mut self, address: &str) -> Self {
+    pub(crate) fn granting(self, address: &str) -> Self {
+        self.opening(address, Leg::Server("demo".into()))
+    }
+
+    /// Opens one loopback address for the server's OAuth.
+    pub(crate) fn granting_oauth(self, address: &str) -> Self {
+        self.opening(address, Leg::OAuth("demo".into()))
+    }
+
+    fn opening(mut self, address: &str, leg: Leg) -> Self {
         let address: IpAddr = address.parse().unwrap();
         self.rules.grants.push(Grant {
             host: Host::Ip(address),
             port: Port::Any,
             addresses: Vec::new(),
             address: None,
-            legs: vec![Leg::Server("demo".into())],
+            legs: vec![leg],
             origin: "egress.toml:1: [[private]]".into(),
         });
         self

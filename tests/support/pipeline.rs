@@ -1,22 +1,24 @@
 //! The pipeline behind its own door, in the runtime of the test, which may move its time and count its tasks.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, path::Path, sync::Arc};
 
 use arc_swap::ArcSwap;
+use serde_json::Value;
 use tempfile::TempDir;
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, runtime::Handle, sync::mpsc};
 use tokio_util::sync::CancellationToken;
 use tollgate::{
     audit::{Journal, Options},
     catalog::{Catalog, Ledger},
     clock::SystemClock,
     config::Endpoint,
+    connect::{self, Connections, Needs},
     egress::{Egress, TcpDialer},
     gateway::{Gateway, Shared},
     identity::Identity,
     listen::{Agents, Bound, Limits, Lobby, Origins, Recorder, Terms, accept},
     memory::Memory,
-    policy::Snapshot,
+    policy::{Permit, Snapshot},
     store::Store,
     telemetry::Metrics,
     upstream::Upstream,
@@ -29,12 +31,18 @@ use super::{
 };
 use crate::egress::{ample, no_roots};
 
+/// Where its pages would be.
+pub(crate) const PAGES: &str = "https://gate.example";
+
 /// A pipeline over real sockets. Its caller is the local user `ann`.
 pub(crate) struct Pipeline {
     pub(crate) gateway: Gateway,
+    pub(crate) connections: Connections,
+    /// Connections that were made.
+    pub(crate) made: mpsc::Receiver<Permit>,
     journal: Journal,
     pub(crate) metrics: Arc<Metrics>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Pipeline {
@@ -57,13 +65,6 @@ impl Pipeline {
             metrics.clone(),
         )
         .unwrap();
-        let shared = Shared::new(
-            journal.clone(),
-            metrics.clone(),
-            clock,
-            rounds,
-            Catalog::new(ledger(store)),
-        );
         let egress = Egress::new(
             TableResolver::of(&[]),
             Arc::new(TcpDialer),
@@ -71,19 +72,62 @@ impl Pipeline {
             ample(),
             metrics.clone(),
         );
-        let upstream = Upstream::new(egress, Arc::default(), Arc::default(), Arc::default());
+        let (told, made) = mpsc::channel(16);
+        let connections = Connections::new(Needs {
+            records: Arc::new(beside(folder.path(), &keyring, &metrics)),
+            vault: keyring.vault(),
+            egress: egress.clone(),
+            runtime: Handle::current(),
+            journal: journal.clone(),
+            metrics: metrics.clone(),
+            clock: clock.clone(),
+            terms: Arc::new(ArcSwap::from_pointee(connect::Terms {
+                public_url: PAGES.into(),
+                ..connect::Terms::default()
+            })),
+            spool: folder.path().join("spool"),
+            made: told,
+        });
+        let shared = Shared::new(
+            journal.clone(),
+            metrics.clone(),
+            clock,
+            rounds,
+            Catalog::new(ledger(store)),
+            connections.clone(),
+        );
+        let upstream = Upstream::new(
+            egress,
+            Arc::default(),
+            Arc::default(),
+            Arc::default(),
+            Arc::new(connections.clone()),
+        );
         Self {
             gateway: Gateway::new(upstream, Arc::new(shared)),
+            connections,
+            made,
             journal,
             metrics,
-            _folder: folder,
+            folder,
         }
+    }
+
+    /// What was recorded, once all of it is on disk.
+    pub(crate) async fn records(&self) -> Vec<Value> {
+        self.journal.close().await.unwrap();
+        crate::audit::records(&self.folder.path().join("audit"))
     }
 
     /// Opens its door to agents, under `policy`.
     pub(crate) fn listen(&self, policy: Snapshot) -> Door {
+        self.listen_to(Arc::new(policy), Identity::local("ann", "default"))
+    }
+
+    /// The same for callers of another kind.
+    pub(crate) fn listen_to(&self, policy: Arc<Snapshot>, identity: Identity) -> Door {
         let terms = Terms {
-            policy: Arc::new(policy),
+            policy,
             origins: Origins::new(None, Vec::new(), false),
             request_bytes: 1 << 20,
             body: Limits::BODY,
@@ -95,7 +139,7 @@ impl Pipeline {
         );
         let agents = Agents::new(
             self.gateway.clone(),
-            Identity::local("ann", "default"),
+            identity,
             Arc::new(ArcSwap::from_pointee(terms)),
             recorder,
             Memory::new(Limits::BODIES),
@@ -111,6 +155,11 @@ impl Pipeline {
         tokio::spawn(accept(socket, lobby, agents));
         Door { address }
     }
+}
+
+/// The database of connections, whoever keeps the pins.
+fn beside(folder: &Path, keyring: &Keyring, metrics: &Arc<Metrics>) -> Store {
+    Store::open(&folder.join("connections.db"), keyring, metrics.clone()).unwrap()
 }
 
 /// Where agents connect.

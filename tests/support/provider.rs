@@ -162,8 +162,12 @@ impl State {
 struct Closed;
 
 fn absent() -> Response<Full<Bytes>> {
-    let page = Full::new(Bytes::from_static(b"<!doctype html><title>Not here</title>"));
-    let response = Response::builder().status(404).header(CONTENT_TYPE, "text/html");
+    let page = Full::new(Bytes::from_static(
+        b"<!doctype html><title>Not here</title>",
+    ));
+    let response = Response::builder()
+        .status(404)
+        .header(CONTENT_TYPE, "text/html");
     response.body(page).unwrap()
 }
 
@@ -189,7 +193,9 @@ impl Answer {
 
 fn noted(question: &str, headers: &hyper::HeaderMap, body: &Bytes) -> Value {
     let mut noted = serde_json::Map::new();
-    let kind = headers.get(CONTENT_TYPE).map_or("", |value| value.to_str().unwrap());
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .map_or("", |value| value.to_str().unwrap());
     if kind == "application/x-www-form-urlencoded" {
         let mut form = serde_json::Map::new();
         for (name, value) in form_urlencoded::parse(body) {

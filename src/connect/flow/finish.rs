@@ -265,6 +265,7 @@ impl End {
             created_at: payload.obtained_at,
         };
         row.sealed = grant::seal(&inner.vault, &row, &payload);
+        row.kid = grant::kid(&row.sealed);
         let replaced = match inner.records.put_grant(row.clone()).await {
             Ok(replaced) => replaced,
             Err(error) => {
@@ -280,6 +281,8 @@ impl End {
             &self.key,
             (OutcomeKind::Allowed, None),
         );
+        // Where there is no room, the next call tells what the server shows.
+        drop(inner.made.try_send(self.permit.clone()));
         if let Some(replaced) = replaced {
             self.revoke(replaced, &row);
         }

@@ -1,10 +1,12 @@
 //! What a token endpoint answers, in whatever form, made the one form that is parsed (RFC 6749, section 5).
 
+mod said;
+
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use url::form_urlencoded;
+use serde::Serialize;
 use zeroize::Zeroizing;
+
+use self::said::Said;
 
 use crate::connect::{challenge, fetch::shown};
 
@@ -29,19 +31,6 @@ pub(super) enum Unclear {
     Neither,
     /// Its tokens are not for a `Bearer` header.
     TokenType(String),
-}
-
-/// The members that are read, as text.
-#[derive(Default)]
-struct Said {
-    access_token: Option<Zeroizing<String>>,
-    refresh_token: Option<Zeroizing<String>>,
-    token_type: Option<String>,
-    expires_in: Option<String>,
-    refresh_expires_in: Option<String>,
-    scope: Option<String>,
-    error: Option<String>,
-    description: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -117,147 +106,6 @@ fn check_type(said: Option<&str>) -> Result<(), Unclear> {
             Ok(())
         }
     }
-}
-
-impl Said {
-    fn read(media_type: &str, body: &[u8]) -> Option<Self> {
-        let body = body.trim_ascii_start();
-        let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-        match body.trim_ascii_start().first() {
-            Some(b'{') => serde_json::from_slice::<Members<'_>>(body)
-                .ok()
-                .map(Self::from),
-            Some(_)
-                if media_type.ends_with("x-www-form-urlencoded") || media_type == "text/plain" =>
-            {
-                Self::from_form(body)
-            }
-            _ => None,
-        }
-    }
-
-    fn from_form(body: &[u8]) -> Option<Self> {
-        let mut said = Self::default();
-        for (name, value) in form_urlencoded::parse(body) {
-            let value = value.into_owned();
-            let field = match &*name {
-                "access_token" | "refresh_token" => {
-                    let token = if name == "access_token" {
-                        &mut said.access_token
-                    } else {
-                        &mut said.refresh_token
-                    };
-                    if token.replace(Zeroizing::new(value)).is_some() {
-                        return None;
-                    }
-                    continue;
-                }
-                "token_type" => &mut said.token_type,
-                "expires_in" => &mut said.expires_in,
-                "refresh_expires_in" | "refresh_token_expires_in" => &mut said.refresh_expires_in,
-                "scope" => &mut said.scope,
-                "error" => &mut said.error,
-                "error_description" => &mut said.description,
-                _ => continue,
-            };
-            if field.replace(value).is_some() {
-                return None;
-            }
-        }
-        said.error = said.error.and_then(code);
-        Some(said)
-    }
-}
-
-/// The members as they stand in JSON: numbers are not looked at yet, which may be beyond any type.
-#[derive(Deserialize)]
-struct Members<'a> {
-    #[serde(borrow)]
-    access_token: Option<&'a RawValue>,
-    #[serde(borrow)]
-    refresh_token: Option<&'a RawValue>,
-    #[serde(borrow)]
-    token_type: Option<&'a RawValue>,
-    #[serde(borrow)]
-    expires_in: Option<&'a RawValue>,
-    #[serde(borrow)]
-    refresh_expires_in: Option<&'a RawValue>,
-    #[serde(borrow)]
-    refresh_token_expires_in: Option<&'a RawValue>,
-    #[serde(borrow)]
-    scope: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error_description: Option<&'a RawValue>,
-}
-
-impl From<Members<'_>> for Said {
-    fn from(members: Members<'_>) -> Self {
-        let (error, inner) = error(members.error);
-        Self {
-            access_token: members.access_token.and_then(string).map(Zeroizing::new),
-            refresh_token: members.refresh_token.and_then(string).map(Zeroizing::new),
-            token_type: members.token_type.and_then(string),
-            expires_in: members.expires_in.map(plain),
-            refresh_expires_in: members
-                .refresh_expires_in
-                .or(members.refresh_token_expires_in)
-                .map(plain),
-            scope: members.scope.and_then(list),
-            error,
-            description: members.error_description.and_then(string).or(inner),
-        }
-    }
-}
-
-/// `error`: its code, or that of an object in its place, and what such an object says.
-fn error(member: Option<&RawValue>) -> (Option<String>, Option<String>) {
-    #[derive(Deserialize)]
-    struct Inner<'a> {
-        #[serde(borrow)]
-        code: Option<&'a RawValue>,
-        #[serde(borrow, rename = "type")]
-        kind: Option<&'a RawValue>,
-        #[serde(borrow)]
-        message: Option<&'a RawValue>,
-    }
-    let Some(member) = member else {
-        return (None, None);
-    };
-    let Ok(inner) = serde_json::from_str::<Inner<'_>>(member.get()) else {
-        return (string(member).and_then(code), None);
-    };
-    let named = [inner.code, inner.kind].into_iter().flatten();
-    let named = named.filter_map(string).find_map(code);
-    (
-        Some(named.unwrap_or_else(|| "unknown_error".to_owned())),
-        inner.message.and_then(string),
-    )
-}
-
-/// A code that can be shown and recorded; `None` for an empty one, which is none.
-fn code(text: String) -> Option<String> {
-    match text.trim() {
-        "" => None,
-        trimmed if challenge::is_code(trimmed) => Some(trimmed.to_owned()),
-        _ => Some("unknown_error".to_owned()),
-    }
-}
-
-fn string(member: &RawValue) -> Option<String> {
-    serde_json::from_str(member.get()).ok()
-}
-
-/// A string's text, or any other value as it is written.
-fn plain(member: &RawValue) -> String {
-    string(member).unwrap_or_else(|| member.get().to_owned())
-}
-
-/// A list of words as one text, however it is written.
-fn list(member: &RawValue) -> Option<String> {
-    let words = || serde_json::from_str::<Vec<String>>(member.get()).ok();
-    string(member).or_else(|| Some(words()?.join(" ")))
 }
 
 /// Scopes as granted; some providers put commas between them. `None` where nothing is said.

@@ -176,7 +176,12 @@ async fn a_tunnel_begins_with_the_tls_of_its_host() {
 
     let mut plain = Client::tunnel(&gate, &authority).await;
     plain.send("GET / HTTP/1.1\r\n\r\n").await;
-    assert_eq!(plain.rest().await, b"");
+    let told_inside = plain.head().await;
+    assert!(
+        told_inside.starts_with("HTTP/1.1 403 Forbidden (tunnel.not_tls)\r\n"),
+        "{told_inside}"
+    );
+    plain.rest().await;
     let (mut met, _) = patiently(listener.accept()).await.unwrap();
     assert_eq!(met.read_to_end(&mut Vec::new()).await.unwrap(), 0);
 
@@ -186,6 +191,11 @@ async fn a_tunnel_begins_with_the_tls_of_its_host() {
     assert!(error.to_string().contains("UnrecognisedName"), "{error}");
     let (mut met, _) = patiently(listener.accept()).await.unwrap();
     assert_eq!(met.read_to_end(&mut Vec::new()).await.unwrap(), 0);
+
+    // What is neither TLS nor HTTP is told nothing.
+    let mut other = Client::tunnel(&gate, &authority).await;
+    other.send("SSH-2.0-x\r\n").await;
+    assert_eq!(other.rest().await, b"");
 
     let silent = Client::tunnel(&gate, &authority).await;
     drop(silent);
@@ -197,6 +207,7 @@ async fn a_tunnel_begins_with_the_tls_of_its_host() {
         ends,
         [
             "outcome allowed client",
+            "outcome refused tunnel.not_tls hello",
             "outcome refused tunnel.not_tls hello",
             "outcome refused tunnel.sni_mismatch hello",
         ]

@@ -1,0 +1,3 @@
+//! Users' connections to servers.
+
+mod calls;

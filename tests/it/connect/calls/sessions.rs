@@ -1,0 +1,86 @@
+//! Sessions that clients open before their person has connected.
+
+use serde_json::json;
+
+use super::tools as names;
+use crate::support::{
+    agent::Agent,
+    client::patiently,
+    gate::Policy,
+    protected::{Doorkeeper, House},
+    tools::Tools,
+};
+
+async fn house() -> (Tools, House) {
+    let keeper = Doorkeeper::letting(&["Bearer good"]);
+    let tools = Tools::start(move |seen| keeper.says("authorization", seen)).await;
+    let policy = Policy::local("").server("s", tools.address, "", "[auth]\nmode = \"bearer\"\n");
+    (tools, House::of_ann(&policy))
+}
+
+#[tokio::test]
+async fn a_session_begins_at_once_and_reaches_the_server_later() {
+    let (tools, house) = house().await;
+    let agent = Agent::modern("s");
+    let welcome = house.send(agent.hello("2025-11-25", "{}")).await;
+    assert_eq!(
+        welcome.json()["result"],
+        json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": { "tools": { "listChanged": true } },
+            "serverInfo": { "name": "s", "version": env!("CARGO_PKG_VERSION") }
+        })
+    );
+    let agent = house.session(agent, "{}").await;
+    assert!(tools.seen().is_empty());
+    house.enter("ann", "s", "good").await;
+    let listed = house.send(agent.request("1", "tools/list", "")).await;
+    assert_eq!(names(&listed).len(), 4);
+    let reply = house.send(agent.call("2", "get_weather")).await;
+    assert_eq!(
+        reply.json()["result"]["content"][0]["text"],
+        "ok get_weather"
+    );
+    let methods: Vec<_> = tools
+        .seen()
+        .iter()
+        .map(|seen| seen.method().to_owned())
+        .collect();
+    assert_eq!(
+        methods,
+        [
+            "initialize",
+            "notifications/initialized",
+            "tools/list",
+            "tools/list",
+            "tools/call"
+        ]
+    );
+    let ids: Vec<_> = tools.of("tools/call")[0]
+        .header("mcp-session-id")
+        .map(str::to_owned)
+        .into_iter()
+        .collect();
+    assert_eq!(ids, ["up-1"]);
+    assert_eq!(house.send(agent.bare("DELETE")).await.status, 200);
+    assert_eq!(tools.of("DELETE").len(), 1);
+}
+
+#[tokio::test]
+async fn a_stream_tells_that_there_are_tools_now() {
+    let (tools, mut house) = house().await;
+    let agent = house.session(Agent::modern("s"), "{}").await;
+    let stream = house.open_stream(agent.bare("GET")).await;
+    house.enter("ann", "s", "good").await;
+    let made = house.pipeline.made.recv().await.unwrap();
+    house.pipeline.gateway.connected(&made).await;
+    let told = patiently(stream.whole()).await;
+    assert_eq!(told.status, 200);
+    assert_eq!(
+        told.json(),
+        json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" })
+    );
+    // Whoever comes back speaks to the server, which offers no stream here.
+    assert_eq!(house.send(agent.bare("GET")).await.status, 405);
+    assert_eq!(tools.of("GET").len(), 1);
+}

@@ -1,0 +1,516 @@
+//! The connect flow over the real store, vault and egress, with a provider that answers as the test says.
+
+mod answers;
+mod clients;
+mod ends;
+mod issuers;
+mod step_up;
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use arc_swap::ArcSwap;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{runtime::Handle, sync::mpsc};
+use tollgate::{
+    address::{Grant, Host, Leg, Port},
+    audit::{Journal, Options},
+    clock::Clock,
+    connect::{
+        Callback, Connection, Connections, Error, Finished, Needs, Preview, Started, State, Terms,
+    },
+    deadline::Deadline,
+    egress::Egress,
+    policy::{Auth, OAuth, Permit},
+    store::Store,
+    subject::Owner,
+    telemetry::Metrics,
+    vault::Keyring,
+};
+
+use crate::{
+    egress::{ample, no_roots},
+    support::{
+        dialer::{Behaviour, RecordingDialer, TableResolver},
+        permit::Maker,
+        provider::{Answers, Provider},
+    },
+};
+
+/// The server. Every address leads to the same socket; what is asked there is told apart by its host.
+const SERVER: &str = "http://127.0.0.1:9000/mcp";
+const RESOURCE: &str = "http://127.0.0.1:9000/.well-known/oauth-protected-resource/mcp";
+/// Its authorization server.
+const ISSUER: &str = "http://127.0.0.2:9000";
+/// Another one.
+const OTHER: &str = "http://127.0.0.3:9000";
+const CALLBACK: &str = "https://tollgate.example.com/oauth/callback";
+/// The wall time at which each test begins, in Unix seconds.
+const BEGIN: u64 = 1_795_989_600;
+
+/// Wall time that a test sets.
+#[derive(Default)]
+struct Hand(AtomicU64);
+
+impl Clock for Hand {
+    fn now(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(BEGIN + self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// A gateway's folder, and the world around it.
+struct World {
+    folder: TempDir,
+    clock: Arc<Hand>,
+    provider: Provider,
+    dialer: Arc<RecordingDialer>,
+    terms: Arc<ArcSwap<Terms>>,
+    knobs: OAuth,
+}
+
+impl World {
+    /// Everything works: the server challenges, its authorization server registers whoever asks.
+    async fn new() -> Self {
+        Self::with(&[]).await
+    }
+
+    /// The same, with addresses that behave otherwise.
+    async fn with(special: &[(&str, Behaviour)]) -> Self {
+        let provider = Provider::start(None, answers(&usual())).await;
+        let terms = Terms {
+            public_url: "https://tollgate.example.com".into(),
+            client_metadata_url: None,
+            return_to: vec!["https://app.example.com/done".into()],
+        };
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            clock: Arc::default(),
+            dialer: RecordingDialer::with(Behaviour::Leads(provider.address), special),
+            provider,
+            terms: Arc::new(ArcSwap::from_pointee(terms)),
+            knobs: OAuth {
+                allow_http_loopback: true,
+                revoke: true,
+                ..OAuth::default()
+            },
+        }
+    }
+
+    /// A process over the folder's database, with records of its own.
+    fn process(&self) -> Process {
+        let folder = self.folder.path();
+        let metrics = Arc::<Metrics>::default();
+        let own = folder.join(format!("process-{}", tollgate::id::token()));
+        let options = Options::new(own.join("audit"));
+        let journal = Journal::open(options, self.clock.clone(), &metrics).unwrap();
+        let keyring = Keyring::open(&folder.join("keyring")).unwrap();
+        let database = folder.join("tollgate.db");
+        let store =
+            Store::open_by(&database, &keyring, self.clock.clone(), metrics.clone()).unwrap();
+        let egress = Egress::new(
+            TableResolver::of(&[]),
+            self.dialer.clone(),
+            no_roots(),
+            ample(),
+            metrics.clone(),
+        );
+        let (made, told) = mpsc::channel(8);
+        let connections = Connections::new(Needs {
+            records: Arc::new(store),
+            vault: keyring.vault(),
+            egress,
+            runtime: Handle::current(),
+            journal: journal.clone(),
+            metrics,
+            clock: self.clock.clone(),
+            terms: self.terms.clone(),
+            spool: own.join("spool"),
+            made,
+        });
+        Process {
+            connections,
+            journal,
+            audit: own.join("audit"),
+            told,
+        }
+    }
+
+    fn wait(&self, seconds: u64) {
+        self.clock.0.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    fn permit(&self, user: &'static str) -> Permit {
+        self.permit_at(SERVER, user, Auth::OAuth(Box::new(self.knobs.clone())))
+    }
+
+    fn permit_at(&self, url: &str, user: &'static str, auth: Auth) -> Permit {
+        let mut maker = Maker {
+            auth,
+            user,
+            ..Maker::new(url)
+        };
+        for host in ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"] {
+            maker.rules.grants.push(Grant {
+                host: Host::Ip(host.parse().unwrap()),
+                port: Port::Any,
+                addresses: Vec::new(),
+                address: None,
+                legs: vec![Leg::OAuth("demo".into())],
+                origin: "egress.toml:1: [[private]]".into(),
+            });
+        }
+        maker.permit()
+    }
+
+    /// Answers to these questions from now on.
+    fn answer(&self, list: &[(&str, Value)]) {
+        self.provider.answer(answers(list));
+    }
+
+    /// What was asked, as `METHOD URL`, of those that begin with `begin`.
+    fn asked(&self, begin: &str) -> Vec<String> {
+        let asked = self.provider.asked().into_iter();
+        asked
+            .map(|ask| match ask {
+                Value::String(ask) => ask,
+                ask => ask["ask"].as_str().unwrap().to_owned(),
+            })
+            .filter(|ask| ask.starts_with(begin))
+            .collect()
+    }
+
+    /// The forms that were posted to `url`.
+    fn posted(&self, url: &str) -> Vec<Value> {
+        let asked = self.provider.asked().into_iter();
+        asked
+            .filter(|ask| ask["ask"] == format!("POST {url}"))
+            .map(|ask| ask["form"].clone())
+            .collect()
+    }
+}
+
+/// A process of the gateway.
+struct Process {
+    connections: Connections,
+    journal: Journal,
+    audit: PathBuf,
+    /// Connections that were made.
+    told: mpsc::Receiver<Permit>,
+}
+
+impl Process {
+    async fn preview(&self, permit: &Permit) -> Result<Preview, Error> {
+        self.connections.preview(permit, soon()).await
+    }
+
+    async fn start(&self, permit: &Permit) -> Begun {
+        self.try_start(permit, None, ISSUER).await.unwrap()
+    }
+
+    async fn try_start(
+        &self,
+        permit: &Permit,
+        return_to: Option<&str>,
+        issuer: &str,
+    ) -> Result<Begun, Error> {
+        let started = self.connections.start(permit, return_to, issuer, soon());
+        started.await.map(|started| Begun {
+            permit: permit.clone(),
+            started,
+        })
+    }
+
+    /// Everything that a person does.
+    async fn connect(&self, permit: &Permit) -> Begun {
+        let begun = self.start(permit).await;
+        self.finish(&begun, &begun.right()).await.unwrap();
+        begun
+    }
+
+    /// The browser that began comes back with `query`.
+    async fn finish(&self, begun: &Begun, query: &[(&str, &str)]) -> Result<Finished, Error> {
+        let cookies = [begun.cookie()];
+        self.answered(query, &cookies, begun.permit.owner(), &begun.permit)
+            .await
+    }
+
+    /// Some browser comes, of somebody whom policy gives `permit`.
+    async fn answered(
+        &self,
+        query: &[(&str, &str)],
+        cookies: &[(String, String)],
+        owner: &Owner,
+        permit: &Permit,
+    ) -> Result<Finished, Error> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let query: Vec<_> = query.iter().map(owned).collect();
+        let callback = Callback {
+            query: &query,
+            cookies,
+            owner,
+        };
+        let judge = |server: &str| (server == "demo").then(|| permit.clone());
+        self.connections.finish(callback, judge, soon()).await
+    }
+
+    async fn view(&self, permit: &Permit) -> Connection {
+        self.connections.state(permit).await.unwrap()
+    }
+
+    async fn state(&self, permit: &Permit) -> State {
+        self.view(permit).await.state
+    }
+
+    /// What is sent to the server now.
+    async fn token(&self, permit: &Permit) -> Result<String, Error> {
+        let credential = self.connections.credential(permit, soon()).await?.unwrap();
+        Ok(credential.value().to_str().unwrap().to_owned())
+    }
+
+    /// `kind method outcome code` of every record so far; none of them, nor the database, shows a secret.
+    async fn records(&self) -> Vec<String> {
+        self.journal.close().await.unwrap();
+        let mut records = Vec::new();
+        for file in std::fs::read_dir(&self.audit).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|end| end == "jsonl") {
+                let text = std::fs::read_to_string(path).unwrap();
+                assert!(
+                    !text.contains("at-1") && !text.contains("rt-1") && !text.contains("the-code")
+                );
+                records.extend(text.lines().filter_map(summary));
+            }
+        }
+        records
+    }
+}
+
+fn summary(line: &str) -> Option<String> {
+    let record: Value = serde_json::from_str(line).unwrap();
+    let text = |key: &str| record[key].as_str().unwrap_or("-");
+    let words = ["kind", "method", "outcome", "code"].map(text);
+    ["connect", "credential"]
+        .contains(&words[0])
+        .then(|| words.join(" "))
+}
+
+/// A flow that a browser began.
+struct Begun {
+    permit: Permit,
+    started: Started,
+}
+
+impl Begun {
+    fn cookie(&self) -> (String, String) {
+        (
+            self.started.cookie.clone(),
+            self.started.cookie_value.clone(),
+        )
+    }
+
+    /// The parameters with which the browser was sent to the provider.
+    fn sent(&self) -> HashMap<String, String> {
+        let url = url::Url::parse(&self.started.authorize_url).unwrap();
+        url.query_pairs().into_owned().collect()
+    }
+
+    fn state(&self) -> String {
+        self.sent()["state"].clone()
+    }
+
+    /// What the right provider answers.
+    fn right(&self) -> [(&'static str, &'static str); 3] {
+        // Leaked for the length of a test.
+        let state = Box::leak(self.state().into_boxed_str());
+        [("code", "the-code"), ("state", state), ("iss", ISSUER)]
+    }
+}
+
+fn soon() -> Deadline {
+    Deadline::after(Duration::from_secs(60))
+}
+
+/// `METHOD URL` with what is answered: one answer, or several in an array.
+fn answers(list: &[(&str, Value)]) -> Answers {
+    list.iter()
+        .map(|(question, answer)| {
+            let answers = match answer {
+                Value::Array(several) => several.clone(),
+                one => vec![one.clone()],
+            };
+            let answers = answers
+                .into_iter()
+                .map(|answer| serde_json::from_value(answer).unwrap());
+            ((*question).to_owned(), answers.collect())
+        })
+        .collect()
+}
+
+fn usual() -> Vec<(&'static str, Value)> {
+    vec![
+        ("POST http://127.0.0.1:9000/mcp", challenge("read")),
+        (
+            "GET http://127.0.0.1:9000/.well-known/oauth-protected-resource/mcp",
+            resource(&[ISSUER]),
+        ),
+        (
+            "GET http://127.0.0.2:9000/.well-known/oauth-authorization-server",
+            metadata(ISSUER, json!({})),
+        ),
+        (
+            "POST http://127.0.0.2:9000/register",
+            json!([
+                registration("c-1"),
+                registration("c-2"),
+                registration("c-3")
+            ]),
+        ),
+        ("POST http://127.0.0.2:9000/token", tokens("1", "read")),
+        ("POST http://127.0.0.2:9000/revoke", json!({})),
+        (
+            "DELETE http://127.0.0.2:9000/register/c-1",
+            json!({"status": 204}),
+        ),
+        (
+            "DELETE http://127.0.0.2:9000/register/c-2",
+            json!({"status": 204}),
+        ),
+    ]
+}
+
+fn challenge(scope: &str) -> Value {
+    let challenge = format!("Bearer resource_metadata=\"{RESOURCE}\", scope=\"{scope}\"");
+    json!({"status": 401, "headers": {"www-authenticate": challenge}})
+}
+
+fn resource(issuers: &[&str]) -> Value {
+    json!({"body": {
+        "resource": SERVER,
+        "authorization_servers": issuers,
+        "scopes_supported": ["read", "write"],
+    }})
+}
+
+/// The metadata of `issuer`, with these members in the place of its own.
+fn metadata(issuer: &str, others: Value) -> Value {
+    let mut body = json!({
+        "issuer": issuer,
+        "authorization_endpoint": format!("{issuer}/authorize?tenant=1"),
+        "token_endpoint": format!("{issuer}/token"),
+        "registration_endpoint": format!("{issuer}/register"),
+        "revocation_endpoint": format!("{issuer}/revoke"),
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "authorization_response_iss_parameter_supported": true,
+    });
+    for (name, value) in others.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    json!({"body": body})
+}
+
+fn registration(id: &str) -> Value {
+    json!({"status": 201, "body": {
+        "client_id": id,
+        "token_endpoint_auth_method": "none",
+        "registration_access_token": format!("manage-{id}"),
+        "registration_client_uri": format!("{ISSUER}/register/{id}"),
+    }})
+}
+
+fn tokens(number: &str, scope: &str) -> Value {
+    json!({"body": {
+        "access_token": format!("at-{number}"),
+        "refresh_token": format!("rt-{number}"),
+        "token_type": "Bearer",
+        "expires_in": 3600,
+        "scope": scope,
+    }})
+}
+
+#[tokio::test]
+async fn a_person_sees_what_is_asked_for_connects_and_comes_back() {
+    let world = World::new().await;
+    let (mut process, ann) = (world.process(), world.permit("ann"));
+    assert_eq!(process.state(&ann).await, State::NotConnected);
+    let preview = process.preview(&ann).await.unwrap();
+    assert_eq!(
+        preview,
+        Preview {
+            server: "demo".into(),
+            title: None,
+            issuer: "http://127.0.0.2:9000".into(),
+            issuer_host: "127.0.0.2:9000".into(),
+            issuer_changed_from: None,
+            endpoint_hosts: Vec::new(),
+            scopes: vec!["read".into()],
+            redirect_host: "tollgate.example.com".into(),
+        }
+    );
+    assert_eq!(
+        world.asked("POST http://127.0.0.2"),
+        [""; 0],
+        "nothing is registered"
+    );
+
+    let begun = process.start(&ann).await;
+    let url = &begun.started.authorize_url;
+    assert!(
+        url.starts_with("http://127.0.0.2:9000/authorize?tenant=1&"),
+        "{url}"
+    );
+    let sent = begun.sent();
+    for (name, value) in [
+        ("tenant", "1"),
+        ("response_type", "code"),
+        ("client_id", "c-1"),
+        ("redirect_uri", CALLBACK),
+        ("scope", "read"),
+        ("resource", SERVER),
+        ("code_challenge_method", "S256"),
+    ] {
+        assert_eq!(sent[name], value, "{name}");
+    }
+    assert_eq!(sent["state"].len(), 43);
+    assert_eq!(sent["code_challenge"].len(), 43);
+    assert_eq!(begun.started.cookie.len(), 8);
+    assert_ne!(begun.started.cookie_value, sent["state"]);
+    let until = i64::try_from(BEGIN + 600).unwrap();
+    assert_eq!(process.state(&ann).await, State::Connecting(until));
+
+    let finished = process.finish(&begun, &begun.right()).await.unwrap();
+    assert_eq!((&*finished.server, finished.return_to), ("demo", None));
+    assert_eq!(process.told.try_recv().unwrap().owner(), ann.owner());
+    let posted = &world.posted("http://127.0.0.2:9000/token")[0];
+    for (name, value) in [
+        ("grant_type", "authorization_code"),
+        ("code", "the-code"),
+        ("client_id", "c-1"),
+        ("redirect_uri", CALLBACK),
+        ("resource", SERVER),
+    ] {
+        assert_eq!(posted[name], value, "{name}");
+    }
+    let view = process.view(&ann).await;
+    assert_eq!(
+        (view.state, view.mode, view.issuer.unwrap()),
+        (State::Connected, "oauth".into(), "127.0.0.2:9000".into())
+    );
+    assert_eq!((view.scopes, view.refreshable), (vec!["read".into()], true));
+    assert_eq!(view.expires_at, Some(i64::try_from(BEGIN + 3600).unwrap()));
+    assert_eq!(process.token(&ann).await.unwrap(), "Bearer at-1");
+    let bob = world.permit("bob");
+    assert_eq!(process.state(&bob).await, State::NotConnected);
+    assert_eq!(
+        process.records().await,
+        ["connect begun allowed -", "connect connected allowed -"]
+    );
+}

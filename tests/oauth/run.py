@@ -1,0 +1,110 @@
+"""People's connections, with real parts: Tollgate's own process, `oidc-provider`, a server of the official SDK, a browser.
+
+Each scenario starts what it needs and plays it from the outside: an agent calls, a person opens links and presses
+buttons, the operator uses the command line. `--scenario NAME` runs those whose name contains NAME, `--list` names them.
+At the end, everything that was written or shown is searched for every secret that was seen.
+"""
+
+import argparse
+import contextlib
+import pathlib
+import sys
+import tempfile
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import chromium  # noqa: E402
+import connecting  # noqa: E402, F401
+import keeping  # noqa: E402, F401
+import sealing  # noqa: E402, F401
+import steps  # noqa: E402
+import webdriver  # noqa: E402
+from harness.process import ROOT, NotReady, tail  # noqa: E402
+from parts import install  # noqa: E402
+from sentinel import FOR_PAGES, Secrets, places  # noqa: E402
+from stage import Stage  # noqa: E402
+
+SCREENS = ROOT / "target" / "tmp" / "oauth-screens"
+# Of each kind, the sentinel must have seen some, or it would find nothing because it looked for nothing.
+EXPECTED = ("access token", "refresh token", "code", "verifier", "client secret", "state", "cookie", "login link", "key", "entered")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scenario", default="", help="only those whose name contains this")
+    parser.add_argument("--list", action="store_true", help="name the scenarios")
+    parser.add_argument("--keep", metavar="FOLDER", help="where everything stays that was written")
+    options = parser.parse_args()
+    if options.list:
+        print(*(name for name, _ in rows()), sep="\n")
+        return 0
+    install()
+    chosen = [row for row in rows() if options.scenario in row[0]]
+    count = {"passed": 0, "failed": 0, "skipped": 0}
+    with contextlib.ExitStack() as stack:
+        folder = options.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="tollgate-oauth-"))
+        stages = [play(pathlib.Path(folder), name, scenario, count) for name, scenario in chosen]
+        search(stages, count, is_whole=not options.scenario)
+    skipped = f", {count['skipped']} skipped" if count["skipped"] else ""
+    print(f"oauth: {count['passed']} passed, {count['failed']} failed{skipped}")
+    return 1 if count["failed"] else 0
+
+
+def rows():
+    """The scenarios, and the pages in Chromium."""
+    return [*steps.ALL, ("chromium", lambda stage: chromium.play(stage, SCREENS))]
+
+
+def play(folder, name, scenario, count):
+    """Plays a scenario and prints what came of it; gives its stage."""
+    stage = Stage(folder / name)
+    if name == "chromium" and not webdriver.is_installed():
+        count["skipped"] += 1
+        print(f"{name:<40}skipped: Debian's chromium and chromium-driver are not here")
+        return stage
+    begun = time.monotonic()
+    try:
+        with stage:
+            scenario(stage)
+        verdict = "passed"
+    except (Exception, NotReady) as fault:  # noqa: BLE001
+        verdict = "failed"
+        print("".join(traceback.format_exception(fault, limit=-4)))
+        for gateway in stage.gateways:
+            print(f"-- {gateway.home.name}:\n{tail(gateway.log)}")
+    count[verdict] += 1
+    print(f"{name:<40}{verdict:<10}{time.monotonic() - begun:5.1f} s", flush=True)
+    return stage
+
+
+def search(stages, count, is_whole):
+    """Searches everything for secrets; each gateway and each person counts."""
+    secrets = Secrets()
+    for stage in stages:
+        stage.tell(secrets)
+    missing = [kind for kind in EXPECTED if is_whole and not secrets.count(kind)]
+    found = []
+    files = pages = 0
+    for stage in stages:
+        for gateway in stage.gateways:
+            for path in places(gateway, stage.kept):
+                files += 1
+                found += secrets.search(f"{stage.folder.name}/{path.relative_to(stage.folder)}", path.read_bytes())
+        for person in stage.people:
+            for page in person.pages:
+                pages += 1
+                found += secrets.search(f"{stage.folder.name}: {page.url.split('?')[0]}", page.text.encode(), FOR_PAGES)
+        for place, text in stage.said:
+            found += secrets.search(f"{stage.folder.name}: {place}", text.encode())
+    for find in sorted(set(found)):
+        print(f"    {find.place}: {find.kind}, {find.form}")
+    for kind in missing:
+        print(f"    none seen: {kind}")
+    count["failed" if found or missing else "passed"] += 1
+    print(f"secrets: {len(secrets.kinds)} looked for in {files} files and {pages} pages: {len(set(found))} found")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
