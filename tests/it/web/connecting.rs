@@ -139,7 +139,10 @@ async fn a_refusal_is_told_in_the_providers_words() {
         "That did not work The authorization server refused. The provider's own words: access_denied: You said \"no\" Open \
          the link and try again, or ask the operator. connect.denied Try again"
     );
-    assert!(told.body.contains("href=\"/connect/demo\""), "to the same server");
+    assert!(
+        told.body.contains("href=\"/connect/demo\""),
+        "to the same server"
+    );
     // It can be looked at again, and is nobody else's.
     assert_eq!(ann.get("/result").await.words(), told.words());
     let mut other = house.visitor().await;
@@ -336,7 +339,11 @@ async fn a_browser_keeps_the_cookies_of_ten_flows() {
     let bound = |name: &&String| name.starts_with("tollgate-connect-");
     assert_eq!(ann.cookies.keys().filter(bound).count(), 10);
     let told = ann.comes_back(&begun, "code=c").await;
-    assert!(told.words().contains("You are connected to"), "{}", told.words());
+    assert!(
+        told.words().contains("You are connected to"),
+        "{}",
+        told.words()
+    );
     assert_eq!(ann.cookies.keys().filter(bound).count(), 9);
 }
 

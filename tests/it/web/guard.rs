@@ -88,7 +88,11 @@ async fn a_form_needs_its_proof() {
     }
     // Nothing was begun, and the sign-in stands.
     let asked = house.provider.asked();
-    assert!(!asked.iter().any(|ask| ask.to_string().contains("/register")));
+    assert!(
+        !asked
+            .iter()
+            .any(|ask| ask.to_string().contains("/register"))
+    );
     assert_eq!(ann.post("/connect/demo", &own).await.status, 200);
     // After the sign-out the same form is nobody's.
     let mut gone = ann.clone();

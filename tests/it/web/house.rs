@@ -312,8 +312,7 @@ impl Visitor<'_> {
     }
 
     pub(super) fn form(&self, path: &str, fields: &[(String, String)]) -> Request<Full<Bytes>> {
-        let (head, body) = self.request("POST", path).body(()).unwrap().into_parts();
-        let _ = body;
+        let (head, ()) = self.request("POST", path).body(()).unwrap().into_parts();
         let (_, host) = self.house.public_url.split_once("://").unwrap();
         let mut request = form(host, path, fields);
         let headers = request.headers_mut();

@@ -54,7 +54,9 @@ const LISTEN: &str = "[listen]\nagents = \"\"\negress = \"\"\nops = \"\"\n";
 
 #[tokio::test]
 async fn the_command_line_prints_a_link_that_signs_in() {
-    let dir = folder(&format!("{LISTEN}web = \"127.0.0.1:0\"\n[identity.local]\nuser = \"ann\"\n"));
+    let dir = folder(&format!(
+        "{LISTEN}web = \"127.0.0.1:0\"\n[identity.local]\nuser = \"ann\"\n"
+    ));
     let running = begin(dir.path());
     let Some(Endpoint::Tcp(address)) = running.web().cloned() else {
         panic!("a TCP listener");
@@ -63,7 +65,10 @@ async fn the_command_line_prints_a_link_that_signs_in() {
     let (worked, said, _) = login(dir.path(), &[]).await;
     assert!(worked);
     let (what, url) = said.trim_end().split_once('\n').unwrap();
-    assert_eq!(what, "Open this link within 5 minutes. It signs one browser in as ann, once.");
+    assert_eq!(
+        what,
+        "Open this link within 5 minutes. It signs one browser in as ann, once."
+    );
     let path = url.strip_prefix(&format!("http://{host}")).unwrap();
     let token = path.strip_prefix("/login?token=").unwrap();
 
@@ -73,13 +78,19 @@ async fn the_command_line_prints_a_link_that_signs_in() {
     let signed_in = send(address, form(&host, "/login", &[field("token", token)])).await;
     assert_eq!(signed_in.status, 303, "{}", signed_in.body);
     let (cookie, _) = signed_in.cookies()[0].split_once(';').unwrap();
-    let home = get("/").header("cookie", cookie).body(Default::default()).unwrap();
+    let home = get("/")
+        .header("cookie", cookie)
+        .body(Default::default())
+        .unwrap();
     assert_eq!(send(address, home).await.status, 200);
 
     let (worked, said, _) = login(dir.path(), &["--json"]).await;
     let said: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert!(worked);
-    assert_eq!((&said["user"], &said["tenant"], &said["lasts"]), (&"ann".into(), &"default".into(), &300.into()));
+    assert_eq!(
+        (&said["user"], &said["tenant"], &said["lasts"]),
+        (&"ann".into(), &"default".into(), &300.into())
+    );
     let (worked, said, why) = login(dir.path(), &["--user", "eve"]).await;
     assert!(!worked && said.is_empty());
     assert_eq!(
@@ -87,7 +98,13 @@ async fn the_command_line_prints_a_link_that_signs_in() {
         "tollgate: user `eve` of tenant `default` is not known, expected the local user, or one that a key in keys.toml \
          names or may act for; name one of those\n"
     );
-    let listeners: Vec<_> = running.handle().status().listeners.iter().map(|one| one.name.clone()).collect();
+    let listeners: Vec<_> = running
+        .handle()
+        .status()
+        .listeners
+        .iter()
+        .map(|one| one.name.clone())
+        .collect();
     assert_eq!(listeners, ["web"]);
     end(running).await;
     let records = crate::audit::records(&dir.path().join("state/audit"));
@@ -108,12 +125,17 @@ async fn the_command_line_prints_a_link_that_signs_in() {
 
 #[tokio::test]
 async fn pages_may_be_off() {
-    let dir = folder(&format!("{LISTEN}web = \"\"\n[identity.local]\nuser = \"ann\"\n"));
+    let dir = folder(&format!(
+        "{LISTEN}web = \"\"\n[identity.local]\nuser = \"ann\"\n"
+    ));
     let running = begin(dir.path());
     assert_eq!(running.web(), None);
     let (worked, _, why) = login(dir.path(), &[]).await;
     assert!(!worked);
-    assert_eq!(why, "tollgate: the pages are off; set listen.web in tollgate.toml and restart\n");
+    assert_eq!(
+        why,
+        "tollgate: the pages are off; set listen.web in tollgate.toml and restart\n"
+    );
     end(running).await;
 }
 
@@ -121,7 +143,7 @@ async fn pages_may_be_off() {
 #[tokio::test]
 async fn sign_ins_outlast_the_process() {
     let dir = folder(&format!(
-        "public_url = \"http://pages.test:8703\"\n{LISTEN}web = \"127.0.0.1:0\"\n[identity.local]\nuser = \"ann\"\n"
+        "public_url = \"https://pages.test\"\n{LISTEN}web = \"127.0.0.1:0\"\n[identity.local]\nuser = \"ann\"\n"
     ));
     let mut cookie = String::new();
     for turn in 0..2 {
@@ -129,16 +151,21 @@ async fn sign_ins_outlast_the_process() {
         let Some(Endpoint::Tcp(address)) = running.web().cloned() else {
             panic!("a TCP listener");
         };
-        let host = "pages.test:8703";
+        let host = "pages.test";
         if turn == 0 {
             let (_, said, _) = login(dir.path(), &["--json"]).await;
             let said: serde_json::Value = serde_json::from_str(&said).unwrap();
             let url = said["url"].as_str().unwrap();
-            let token = url.strip_prefix("http://pages.test:8703/login?token=").unwrap();
-            let page = send(address, form(host, "/login", &[field("token", token)])).await;
+            let token = url.strip_prefix("https://pages.test/login?token=").unwrap();
+            let mut request = form(host, "/login", &[field("token", token)]);
+            let origin = "https://pages.test".parse().unwrap();
+            request.headers_mut().insert("origin", origin);
+            let page = send(address, request).await;
             cookie = page.cookies()[0].split_once(';').unwrap().0.to_owned();
         }
-        let home = Request::get("/").header("host", host).header("cookie", &cookie);
+        let home = Request::get("/")
+            .header("host", host)
+            .header("cookie", &cookie);
         let page = send(address, home.body(Default::default()).unwrap()).await;
         assert_eq!(page.status, 200, "{turn}");
         end(running).await;
