@@ -56,7 +56,10 @@ pub(super) fn open(
     way_out: &worker::WayOut,
 ) -> Result<(Connections, Idle), Error> {
     let runtime = worker::runtime().map_err(Error::Thread)?;
-    let egress = runtime.block_on(async { way_out.open(&settings.dns) })?;
+    let egress = {
+        let _inside = runtime.enter();
+        way_out.open(&settings.dns)?
+    };
     let (told, made) = mpsc::channel(MADE);
     let connections = Connections::new(Needs {
         records: parts.store,

@@ -102,7 +102,7 @@ impl House {
 
     fn open(policy: &Policy, identity: Identity) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        policy.write(dir.path(), "");
+        policy.write(dir.path(), "web = \"127.0.0.1:0\"\n");
         let loader = Loader::new(dir.path().join("policy"), Environment::default());
         let loaded = loader.load().unwrap_or_else(|faults| panic!("{faults:?}"));
         let pipeline = Pipeline::new();
