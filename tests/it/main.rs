@@ -10,7 +10,6 @@ mod connect_flow;
 mod control;
 mod corpus;
 mod corpus_egress;
-mod corpus_oauth;
 mod demo;
 mod egress;
 mod explain;
