@@ -114,8 +114,7 @@ pub(super) async fn in_process(
     let report = report(place, change.as_ref(), &rows);
     if let Some(change) = change {
         core.record_admin(change.as_str(), report.is_ok());
-        // Where it cannot be read now, that is told with what is asked next.
-        core.guard.vault.follow();
+        core.guard.keys_changed();
     }
     report.map_err(|error| error.to_string())
 }

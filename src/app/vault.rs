@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::{
+    sync::Notify,
+    time::{Interval, MissedTickBehavior, interval},
+};
 
 use super::{Error, core::Core, status::VaultStatus};
 use crate::{
@@ -70,6 +73,8 @@ pub(super) fn mark_path(settings: &Settings) -> PathBuf {
 pub(super) struct Guard {
     pub(super) place: Place,
     pub(super) vault: Vault,
+    /// The keyring was changed by this process.
+    changed: Notify,
     mark: Mark,
     seen: Mutex<Seen>,
 }
@@ -91,9 +96,17 @@ impl Guard {
         Ok(Self {
             vault: keyring.vault(),
             place,
+            changed: Notify::new(),
             mark,
             seen: Mutex::new(seen),
         })
+    }
+
+    /// Takes a change of the keyring up, and lets the rows follow.
+    pub(super) fn keys_changed(&self) {
+        // Where it cannot be read now, that is told with what is asked next.
+        self.vault.follow();
+        self.changed.notify_one();
     }
 
     /// Whether the database is older than one that was in use here, as far as is known.
@@ -234,7 +247,10 @@ pub(super) async fn watch_keys(core: Arc<Core>) {
     let mut ticks = ticks();
     let (mut sealed_under, mut looks) = (None, 0);
     loop {
-        ticks.tick().await;
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = core.guard.changed.notified() => {}
+        }
         core.guard.vault.follow();
         let primary = core.guard.vault.primary();
         if sealed_under != Some(primary) || looks == LOOKS {

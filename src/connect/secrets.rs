@@ -51,19 +51,9 @@ pub(super) async fn enter(inner: &Inner, permit: &Permit, secret: &[u8]) -> Resu
     put(inner, &Key::Secret(key.clone()), &entered).await?;
     inner.forget(&key);
     inner.note(Kind::Connect, "entered", &key, (OutcomeKind::Allowed, None));
+    // Where there is no room, the next call tells what the server shows.
+    drop(inner.made.try_send(permit.clone()));
     Ok(())
-}
-
-/// The secret of the permit's owner, or why it has to be entered again.
-pub(super) async fn get(
-    inner: &Inner,
-    permit: &Permit,
-) -> Result<Option<Result<Entered, &'static str>>, RecordsError> {
-    let kept = kept::read::<Entered>(inner, &Key::Secret(inner::key(permit))).await?;
-    Ok(kept.map(|kept| match kept.value {
-        Some(entered) => check(entered, Some(permit.server())),
-        None => Err("unreadable"),
-    }))
 }
 
 /// A secret goes to no other URL than the one it was entered for.

@@ -62,6 +62,7 @@ state_dir = {state}
 [listen]
 agents = "127.0.0.1:0"           # port 0: any free one
 egress = ""
+web = ""
 ops = ""
 
 [identity.local]                 # one user, who is an admin, without a credential

@@ -117,6 +117,7 @@ impl Database {
 
     /// Seals the check under the primary key, where it is not.
     pub(super) fn seal_check(&mut self) -> Result<(), Misfit> {
+        self.vault.follow();
         let immediate = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(immediate)?;
         match vault::look(&transaction, &self.vault)? {

@@ -4,10 +4,7 @@ mod change;
 pub(super) mod file;
 pub(super) mod form;
 
-use std::{
-    io::ErrorKind,
-    path::{Path, PathBuf},
-};
+use std::{io::ErrorKind, path::Path};
 
 use zeroize::Zeroizing;
 
@@ -21,9 +18,8 @@ use crate::id;
 
 /// The keys of this gateway as the file had them, from which every other is derived; wiped when dropped.
 pub struct Keyring {
-    path: PathBuf,
-    kek: Option<Kek>,
     parsed: Parsed,
+    vault: Vault,
 }
 
 /// What may be shown of a keyring.
@@ -56,11 +52,9 @@ impl Keyring {
     pub fn open_with(path: &Path, kek: Option<&Kek>) -> Result<Self, Error> {
         make_missing(path, kek)?;
         let (text, _) = file::read(path)?;
-        Ok(Self {
-            parsed: parsed(path, &text, kek)?,
-            path: path.to_owned(),
-            kek: kek.cloned(),
-        })
+        let parsed = parsed(path, &text, kek)?;
+        let vault = Vault::new(path.to_owned(), kek.cloned(), parsed.keys.again());
+        Ok(Self { parsed, vault })
     }
 
     /// What seals for `purpose`, with a key of its own: nothing that is sealed for one purpose opens for another.
@@ -73,13 +67,9 @@ impl Keyring {
         Mac::derive(&self.parsed.keys.root, purpose)
     }
 
-    /// What seals records, and looks at the file again where that helps.
+    /// What seals records, and looks at the file again where that helps; all that one keyring gives do so together.
     pub fn vault(&self) -> Vault {
-        Vault::new(
-            self.path.clone(),
-            self.kek.clone(),
-            self.parsed.keys.again(),
-        )
+        self.vault.clone()
     }
 
     /// What may be shown of it.

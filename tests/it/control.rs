@@ -1,5 +1,6 @@
 //! A whole process: start, control socket, reload, drain, signals, exit codes.
 
+mod vault;
 mod which;
 
 use std::{
@@ -41,13 +42,18 @@ impl Place {
         self.state().join("control.sock")
     }
 
-    /// Writes `tollgate.toml` with `more` at its top.
-    fn settings(&self, more: &str) {
-        let text = format!(
-            "{more}\nstate_dir = {:?}\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"\"\nops = \"127.0.0.1:0\"\n\
+    /// What `tollgate.toml` says where nothing else is wanted.
+    fn text(&self) -> String {
+        format!(
+            "state_dir = {:?}\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"\"\nops = \"127.0.0.1:0\"\nweb = \"\"\n\
              [dns]\nservers = [\"127.0.0.1:9\"]\n",
             self.state()
-        );
+        )
+    }
+
+    /// Writes `tollgate.toml` with `more` at its top.
+    fn settings(&self, more: &str) {
+        let text = format!("{more}\n{}", self.text());
         let file = self.policy().join("tollgate.toml");
         fs::write(&file, text).expect("a file");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");
@@ -130,6 +136,15 @@ impl Served {
             log,
             started,
         }
+    }
+
+    /// The same for one that has something else to say first.
+    fn start_after(place: &Place, text: &str) -> Self {
+        let mut served = Self::start(place);
+        let first = served.started.to_string();
+        assert!(first.contains(text), "{first}");
+        served.started = serde_json::from_str(&served.until("\"started\"")).expect("an event");
+        served
     }
 
     /// Where the listener of this name stands.
@@ -484,7 +499,7 @@ fn a_database_is_where_the_settings_say_and_one_that_is_not_safe_is_refused() {
     mode(&path, 0o600);
     // The keyring that marked it is gone.
     fs::remove_file(place.state().join("keyring")).expect("ours");
-    refused("does not hold what this keyring marked");
+    refused("there is no keyring at `");
 }
 
 #[test]
@@ -507,7 +522,7 @@ fn a_state_folder_that_is_too_deep_for_a_socket_is_refused() {
     let place = Place::new();
     let deep = place.0.path().join("x".repeat(120));
     let text = format!(
-        "state_dir = {deep:?}\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"\"\nops = \"\"\n"
+        "state_dir = {deep:?}\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"\"\nweb = \"\"\nops = \"\"\n"
     );
     fs::write(place.policy().join("tollgate.toml"), text).expect("a file");
     let refused = place.run("serve");

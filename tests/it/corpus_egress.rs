@@ -4,7 +4,7 @@
 //! `TOLLGATE_CORPUS=FILE` runs the cases of another file of the same format.
 
 mod case;
-mod oauth;
+mod served;
 
 use std::{collections::HashSet, fmt::Write as _, sync::Arc};
 

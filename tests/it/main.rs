@@ -6,7 +6,9 @@
 
 mod audit;
 mod audit_faults;
+mod connect;
 mod connect_flow;
+mod connect_refresh;
 mod control;
 mod corpus;
 mod corpus_egress;
@@ -38,6 +40,7 @@ mod support {
     pub(crate) mod nameserver;
     pub(crate) mod permit;
     pub(crate) mod pipeline;
+    pub(crate) mod protected;
     pub(crate) mod provider;
     pub(crate) mod sound;
     pub(crate) mod tools;

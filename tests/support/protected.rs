@@ -207,7 +207,8 @@ impl Authority {
             "[auth]\nmode = \"oauth\"\nclient_id = \"gate\"\nissuer = \"{issuer}\"\nallow_http_loopback = true\n\
              endpoints = {{ authorization = \"{issuer}/authorize\", token = \"{issuer}/token\" }}\n"
         );
-        let grant = format!("[[private]]\nhost = \"127.0.0.1\"\nport = {port}\nfor = [\"oauth:s\"]\n");
+        let grant =
+            format!("[[private]]\nhost = \"127.0.0.1\"\nport = {port}\nfor = [\"oauth:s\"]\n");
         Policy::local("")
             .server("s", address, keys, &auth)
             .file("egress.toml", grant)

@@ -164,7 +164,7 @@ impl Case {
             grants: self
                 .allowlist
                 .iter()
-                .filter_map(|entry| grant(entry, Leg::Server("demo".into())))
+                .filter_map(|entry| grant(entry))
                 .collect(),
             nat64: setup
                 .nat64_prefixes
@@ -201,8 +201,7 @@ impl Answer {
     }
 }
 
-/// The private grant that an entry of the list stands for, if it is one.
-pub(super) fn grant(entry: &str, leg: Leg) -> Option<Grant> {
+fn grant(entry: &str) -> Option<Grant> {
     let rest = entry.strip_prefix("private:")?;
     let (place, nets) = rest.split_once('=').unwrap_or((rest, ""));
     let target = Target::from_authority(place).unwrap();
@@ -215,7 +214,7 @@ pub(super) fn grant(entry: &str, leg: Leg) -> Option<Grant> {
             .map(|net| net.parse().unwrap())
             .collect(),
         address: None,
-        legs: vec![leg],
+        legs: vec![Leg::Server("demo".into())],
         origin: "the corpus".into(),
     })
 }

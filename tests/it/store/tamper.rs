@@ -270,6 +270,14 @@ async fn the_marks_of_another_keyring_do_not_hold() {
     fs::remove_file(place.0.path().join("keyring")).unwrap();
     let before = fs::read(place.file()).unwrap();
     let error = place.refused();
+    assert!(matches!(error, Error::Keyring { .. }), "{error}");
+    assert_eq!(error.code().as_str(), "vault.key");
+    assert_eq!(fs::read(place.file()).unwrap(), before);
+
+    // Nor where nothing says whose it is but the marks.
+    place.sql().execute("DELETE FROM vault_check", []).unwrap();
+    let before = fs::read(place.file()).unwrap();
+    let error = place.refused();
     assert!(matches!(error, Error::Forged { .. }), "{error}");
     assert_eq!(error.code().as_str(), "catalog.pins_unusable");
     assert_eq!(fs::read(place.file()).unwrap(), before);

@@ -12,7 +12,8 @@ use crate::support::{
 };
 
 const OPENS: &str = r#"{"elicitation":{"url":{}}}"#;
-const WHY: &str = "you are not connected to server `s`; open the link and press Connect, then call again";
+const WHY: &str =
+    "you are not connected to server `s`; open the link and press Connect, then call again";
 const WORDS: &str = "connect.required: you are not connected to server `s`: https://gate.example/connect/s; open the link and press Connect, then call again";
 
 async fn house(tables: &str) -> (Tools, House) {
@@ -55,9 +56,17 @@ async fn sessions_are_asked_in_an_error() {
         assert_eq!(page["mode"], "url");
         assert_eq!(page["url"], PAGE);
         assert_eq!(page["message"], WHY);
-        assert!(page["elicitationId"].as_str().unwrap().starts_with("connect-"));
+        assert!(
+            page["elicitationId"]
+                .as_str()
+                .unwrap()
+                .starts_with("connect-")
+        );
     }
-    assert!(tools.seen().is_empty(), "nothing is sent for whom nothing can be shown");
+    assert!(
+        tools.seen().is_empty(),
+        "nothing is sent for whom nothing can be shown"
+    );
     let records = house.pipeline.records().await;
     let ended = ends(&records);
     assert_eq!(ended[ended.len() - 3], "call refused connect.required");
@@ -77,7 +86,9 @@ async fn clients_that_open_no_page_are_told_in_words() {
     };
     for ask in [
         agent.call("7", "get_weather"),
-        older.call("7", "get_weather").set("MCP-Protocol-Version", "2025-06-18"),
+        older
+            .call("7", "get_weather")
+            .set("MCP-Protocol-Version", "2025-06-18"),
         modern("{}", "tools/call", CALL),
         modern(form, "tools/call", CALL),
     ] {
@@ -85,7 +96,9 @@ async fn clients_that_open_no_page_are_told_in_words() {
         assert_eq!(super::text(&reply), WORDS);
     }
     // Only these may be answered with a question.
-    let reply = house.send(modern(OPENS, "resources/list", r#""x":1"#)).await;
+    let reply = house
+        .send(modern(OPENS, "resources/list", r#""x":1"#))
+        .await;
     assert_eq!(reply.json()["error"]["message"], WORDS);
 }
 
@@ -101,18 +114,24 @@ async fn modern_clients_are_asked_in_a_result_and_go_on() {
     );
     let state = result["requestState"].as_str().unwrap().to_owned();
     let again = |action: &str| {
-        let answers = format!(r#""inputResponses":{{"io.tollgate/connect":{{"action":"{action}"}}}}"#);
+        let answers =
+            format!(r#""inputResponses":{{"io.tollgate/connect":{{"action":"{action}"}}}}"#);
         format!(r#"{CALL},"requestState":"{state}",{answers}"#)
     };
     // Who is asked once is not asked again.
-    let declined = house.send(modern(OPENS, "tools/call", &again("decline"))).await;
+    let declined = house
+        .send(modern(OPENS, "tools/call", &again("decline")))
+        .await;
     assert_eq!(super::text(&declined), WORDS);
     // Who has just opened the page is waited for.
     let accepted = again("accept");
     let going_on = house.send(modern(OPENS, "tools/call", &accepted));
     let connecting = house.enter("ann", "s", "good");
     let (reply, ()) = tokio::join!(going_on, connecting);
-    assert_eq!(reply.json()["result"]["content"][0]["text"], "ok get_weather");
+    assert_eq!(
+        reply.json()["result"]["content"][0]["text"],
+        "ok get_weather"
+    );
     let [call] = &tools.of("tools/call")[..] else {
         panic!("one call");
     };

@@ -16,7 +16,10 @@ const BOB: &str = "tg_bob_0123456789abcdef00";
 async fn house(keys: &str) -> (Tools, House) {
     let keeper = Doorkeeper::letting(&["Bearer good"]);
     let tools = Tools::start(move |seen| keeper.says("authorization", seen)).await;
-    let users = [(ANN, "agent = \"a\"\nuser = \"ann\""), (BOB, "agent = \"a\"\nuser = \"bob\"")];
+    let users = [
+        (ANN, "agent = \"a\"\nuser = \"ann\""),
+        (BOB, "agent = \"a\"\nuser = \"bob\""),
+    ];
     let keys = format!("access = \"everyone\"\n{keys}");
     let policy =
         Policy::keys(&users, "").server("s", tools.address, &keys, "[auth]\nmode = \"bearer\"\n");
@@ -48,18 +51,33 @@ async fn lists_are_pinned_with_the_first_connection() {
         assert_eq!(names(&reply), sorted);
         assert_eq!(reply.json()["result"]["nextCursor"], json!(null));
         let prompts = house.send(agent.request("1", "prompts/list", "")).await;
-        assert_eq!(prompts.json()["result"]["prompts"], json!([{ "name": "p" }]));
+        assert_eq!(
+            prompts.json()["result"]["prompts"],
+            json!([{ "name": "p" }])
+        );
         let refused = super::text(&house.send(agent.call("1", "get_weather")).await);
-        assert!(refused.starts_with("connect.required: ") && refused.contains(PAGE), "{refused}");
+        assert!(
+            refused.starts_with("connect.required: ") && refused.contains(PAGE),
+            "{refused}"
+        );
     }
     let shown: Vec<_> = tools
         .seen()
         .iter()
         .map(|seen| seen.header("authorization").map(str::to_owned))
         .collect();
-    assert!(shown.iter().all(|shown| shown.as_deref() == Some("Bearer good")), "{shown:?}");
+    assert!(
+        shown
+            .iter()
+            .all(|shown| shown.as_deref() == Some("Bearer good")),
+        "{shown:?}"
+    );
     let told = catalog(&house.pipeline.records().await);
-    assert_eq!(told.iter().filter(|line| *line == "read").count(), 1, "{told:?}");
+    assert_eq!(
+        told.iter().filter(|line| *line == "read").count(),
+        1,
+        "{told:?}"
+    );
     assert!(told.contains(&"pinned".to_owned()), "{told:?}");
 }
 
@@ -71,7 +89,11 @@ async fn a_server_of_unknown_era_promises_nothing_to_strangers() {
     assert_eq!(reply.status, 400);
     let error = &reply.json()["error"];
     assert_eq!(error["data"]["code"], "upstream.sessions_only");
-    assert!(error["message"].as_str().unwrap().contains(PAGE), "{}", reply.body);
+    assert!(
+        error["message"].as_str().unwrap().contains(PAGE),
+        "{}",
+        reply.body
+    );
 }
 
 #[tokio::test]

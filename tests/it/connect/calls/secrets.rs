@@ -53,11 +53,17 @@ async fn everything(gate: &Gate, agent: &Agent) {
 #[tokio::test]
 async fn every_request_shows_the_operators_secret_and_nothing_of_the_callers() {
     let keeper = Doorkeeper::letting(&[SHARED]);
-    let (kept, open) = (server(&keeper, "authorization").await, Tools::start(|_| None).await);
+    let (kept, open) = (
+        server(&keeper, "authorization").await,
+        Tools::start(|_| None).await,
+    );
     let dir = tempfile::tempdir().unwrap();
     let secret = dir.path().join("secret");
     write(&secret, "s-SENTINEL-shared\n");
-    let auth = format!("[auth]\nmode = \"shared\"\nsecret = \"file:{}\"\n", secret.display());
+    let auth = format!(
+        "[auth]\nmode = \"shared\"\nsecret = \"file:{}\"\n",
+        secret.display()
+    );
     let key = "tg_caller_0123456789abcdef";
     let policy = Policy::keys(&[(key, "agent = \"a\"\nuser = \"ann\"")], "")
         .server("s", kept.address, "", &auth)
@@ -73,8 +79,17 @@ async fn every_request_shows_the_operators_secret_and_nothing_of_the_callers() {
         gate.send(legacy.bare("GET")).await;
         gate.send(legacy.bare("DELETE")).await;
     }
-    assert_eq!(shown(&kept.seen(), "authorization"), [Some(SHARED.to_owned())]);
-    for method in ["initialize", "notifications/initialized", "GET", "DELETE", "server/discover"] {
+    assert_eq!(
+        shown(&kept.seen(), "authorization"),
+        [Some(SHARED.to_owned())]
+    );
+    for method in [
+        "initialize",
+        "notifications/initialized",
+        "GET",
+        "DELETE",
+        "server/discover",
+    ] {
         assert!(!kept.of(method).is_empty(), "{method}");
     }
     assert_eq!(shown(&open.seen(), "authorization"), [None]);
@@ -97,9 +112,18 @@ async fn each_user_shows_what_that_user_entered() {
     );
     let open = "access = \"everyone\"\ntenants = [\"default\", \"other\"]\n";
     let keys = [
-        ("tg_ann_0123456789abcdef00", "agent = \"a\"\nuser = \"ann\"\ntenant = \"default\""),
-        ("tg_bob_0123456789abcdef00", "agent = \"a\"\nuser = \"bob\"\ntenant = \"default\""),
-        ("tg_eve_0123456789abcdef00", "agent = \"a\"\nuser = \"ann\"\ntenant = \"other\""),
+        (
+            "tg_ann_0123456789abcdef00",
+            "agent = \"a\"\nuser = \"ann\"\ntenant = \"default\"",
+        ),
+        (
+            "tg_bob_0123456789abcdef00",
+            "agent = \"a\"\nuser = \"bob\"\ntenant = \"default\"",
+        ),
+        (
+            "tg_eve_0123456789abcdef00",
+            "agent = \"a\"\nuser = \"ann\"\ntenant = \"other\"",
+        ),
     ];
     let policy = Policy::keys(&keys, "")
         .server("s", bearer.address, open, "[auth]\nmode = \"bearer\"\n")
@@ -117,23 +141,38 @@ async fn each_user_shows_what_that_user_entered() {
     let call = |agent: &Agent| agent.call("1", "get_weather");
     for agent in [&ann, &bob] {
         let reply = house.send(call(agent)).await;
-        assert_eq!(reply.json()["result"]["content"][0]["text"], "ok get_weather");
+        assert_eq!(
+            reply.json()["result"]["content"][0]["text"],
+            "ok get_weather"
+        );
     }
     // The same name in another tenant is another person.
     let seen = bearer.seen().len();
     let refused = text(&house.send(call(&other)).await);
     assert_eq!(
         refused,
-        format!("connect.required: you are not connected to server `s`: {PAGE}; open the link and press Connect, then call again")
+        format!(
+            "connect.required: you are not connected to server `s`: {PAGE}; open the link and press Connect, then call again"
+        )
     );
-    assert_eq!(bearer.seen().len(), seen, "nothing is sent for whom nothing can be shown");
+    assert_eq!(
+        bearer.seen().len(),
+        seen,
+        "nothing is sent for whom nothing can be shown"
+    );
     let calls = bearer.of("tools/call");
-    let whose: Vec<_> = calls.iter().map(|seen| seen.header("authorization")).collect();
+    let whose: Vec<_> = calls
+        .iter()
+        .map(|seen| seen.header("authorization"))
+        .collect();
     assert_eq!(whose, [Some("Bearer of-ann"), Some("Bearer of-bob")]);
     let mut agent = ann.clone();
     agent.server = "h".to_owned();
     house.send(call(&agent)).await;
-    assert_eq!(shown(&header.seen(), "x-api-key"), [Some("key of ann".to_owned())]);
+    assert_eq!(
+        shown(&header.seen(), "x-api-key"),
+        [Some("key of ann".to_owned())]
+    );
     assert_eq!(shown(&header.seen(), "authorization"), [None]);
 }
 
@@ -150,15 +189,23 @@ async fn a_secret_that_is_refused_is_to_be_entered_again() {
     let seen = tools.of("tools/call").len();
     let refused = text(&house.send(agent.call("1", "get_weather")).await);
     assert!(
-        refused.starts_with("connect.reconnect: your connection to server `s` has ended (refused): ")
+        refused
+            .starts_with("connect.reconnect: your connection to server `s` has ended (refused): ")
             && refused.contains(PAGE),
         "{refused}"
     );
-    assert_eq!(tools.of("tools/call").len(), seen + 1, "it is not sent again");
+    assert_eq!(
+        tools.of("tools/call").len(),
+        seen + 1,
+        "it is not sent again"
+    );
     keeper.treat("Bearer new", Treat::In);
     house.enter("ann", "s", "new").await;
     let reply = house.send(agent.call("1", "get_weather")).await;
-    assert_eq!(reply.json()["result"]["content"][0]["text"], "ok get_weather");
+    assert_eq!(
+        reply.json()["result"]["content"][0]["text"],
+        "ok get_weather"
+    );
 }
 
 /// Not to let somebody in is an answer: the server is in reach.
@@ -171,14 +218,22 @@ async fn refused_credentials_open_no_circuit() {
     let agent = Agent::modern("s");
     let call = || -> Ask { agent.call("1", "get_weather") };
     for _ in 0..12 {
-        assert_eq!(agent.refusal(&gate.send(call()).await), "upstream.unauthorized");
+        assert_eq!(
+            agent.refusal(&gate.send(call()).await),
+            "upstream.unauthorized"
+        );
     }
     assert_eq!(gate.handle.status().failing, []);
     let seen = tools.seen().len();
     gate.send(call()).await;
     assert_eq!(tools.seen().len(), seen + 1, "it is asked as before");
     let ended = ends(&gate.stop().await);
-    assert!(ended.iter().all(|end| end == "call failed upstream.unauthorized"), "{ended:?}");
+    assert!(
+        ended
+            .iter()
+            .all(|end| end == "call failed upstream.unauthorized"),
+        "{ended:?}"
+    );
 }
 
 #[tokio::test]
@@ -187,17 +242,29 @@ async fn the_connections_tool_stands_while_a_server_awaits_one() {
     let tools = server(&keeper, "authorization").await;
     let other = Tools::start(|_| None).await;
     let policy = Policy::local("")
-        .server("s", tools.address, "builtin = true\ntitle = \"Notes\"\n", "[auth]\nmode = \"bearer\"\n")
+        .server(
+            "s",
+            tools.address,
+            "builtin = true\ntitle = \"Notes\"\n",
+            "[auth]\nmode = \"bearer\"\n",
+        )
         .server("open", other.address, "builtin = true\n", "");
     let house = House::of_ann(&policy);
     let own = Agent::modern("tollgate");
     let (s, open) = (Agent::modern("s"), Agent::modern("open"));
     let list = |agent: &Agent| agent.request("1", "tools/list", "");
-    assert_eq!(names(&house.send(list(&own)).await), ["read_result", "connections"]);
+    assert_eq!(
+        names(&house.send(list(&own)).await),
+        ["read_result", "connections"]
+    );
     let beside = ["tollgate__read_result", "tollgate__connections"];
     assert_eq!(names(&house.send(list(&s)).await), beside);
     let reply = house.send(list(&open)).await;
-    assert!(names(&reply).ends_with(&beside.map(str::to_owned)), "{}", reply.body);
+    assert!(
+        names(&reply).ends_with(&beside.map(str::to_owned)),
+        "{}",
+        reply.body
+    );
     assert_eq!(reply.json()["result"]["cacheScope"], "private");
     for (agent, tool) in [(&own, "connections"), (&open, "tollgate__connections")] {
         let reply = house.send(agent.call("1", tool)).await;
@@ -210,5 +277,8 @@ async fn the_connections_tool_stands_while_a_server_awaits_one() {
     assert_eq!(names(&house.send(list(&own)).await), ["read_result"]);
     assert!(!names(&house.send(list(&s)).await).contains(&beside[1].to_owned()));
     let reply = house.send(own.call("1", "connections")).await;
-    assert_eq!(reply.json()["result"]["content"][0]["text"], "`s` (Notes): connected");
+    assert_eq!(
+        reply.json()["result"]["content"][0]["text"],
+        "`s` (Notes): connected"
+    );
 }

@@ -37,13 +37,30 @@ async fn a_session_begins_at_once_and_reaches_the_server_later() {
     let listed = house.send(agent.request("1", "tools/list", "")).await;
     assert_eq!(names(&listed).len(), 4);
     let reply = house.send(agent.call("2", "get_weather")).await;
-    assert_eq!(reply.json()["result"]["content"][0]["text"], "ok get_weather");
-    let methods: Vec<_> = tools.seen().iter().map(|seen| seen.method().to_owned()).collect();
+    assert_eq!(
+        reply.json()["result"]["content"][0]["text"],
+        "ok get_weather"
+    );
+    let methods: Vec<_> = tools
+        .seen()
+        .iter()
+        .map(|seen| seen.method().to_owned())
+        .collect();
     assert_eq!(
         methods,
-        ["initialize", "notifications/initialized", "tools/list", "tools/list", "tools/call"]
+        [
+            "initialize",
+            "notifications/initialized",
+            "tools/list",
+            "tools/list",
+            "tools/call"
+        ]
     );
-    let ids: Vec<_> = tools.of("tools/call")[0].header("mcp-session-id").map(str::to_owned).into_iter().collect();
+    let ids: Vec<_> = tools.of("tools/call")[0]
+        .header("mcp-session-id")
+        .map(str::to_owned)
+        .into_iter()
+        .collect();
     assert_eq!(ids, ["up-1"]);
     assert_eq!(house.send(agent.bare("DELETE")).await.status, 200);
     assert_eq!(tools.of("DELETE").len(), 1);
@@ -59,7 +76,10 @@ async fn a_stream_tells_that_there_are_tools_now() {
     house.pipeline.gateway.connected(&made).await;
     let told = patiently(stream.whole()).await;
     assert_eq!(told.status, 200);
-    assert_eq!(told.json(), json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    assert_eq!(
+        told.json(),
+        json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" })
+    );
     // Whoever comes back speaks to the server, which offers no stream here.
     assert_eq!(house.send(agent.bare("GET")).await.status, 405);
     assert_eq!(tools.of("GET").len(), 1);

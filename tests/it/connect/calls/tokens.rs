@@ -75,8 +75,19 @@ async fn a_refused_token_is_replaced_and_the_request_sent_once_more() {
     assert_eq!(said(&rig.call("get_weather").await), "ok get_weather");
     assert_eq!(rig.provider.refreshes(), 1);
     let records = rig.house.pipeline.records().await;
-    let calls: Vec<_> = ends(&records).into_iter().filter(|end| end.starts_with("call")).collect();
-    assert_eq!(calls, ["call allowed", "call intent", "call allowed", "call allowed"]);
+    let calls: Vec<_> = ends(&records)
+        .into_iter()
+        .filter(|end| end.starts_with("call"))
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            "call allowed",
+            "call intent",
+            "call allowed",
+            "call allowed"
+        ]
+    );
     for record in records {
         assert!(!record.to_string().contains("SENTINEL"), "{record}");
     }
@@ -88,7 +99,8 @@ async fn a_token_that_is_refused_when_it_is_new_is_for_the_person_to_replace() {
     rig.keeper.forget(FIRST);
     let refused = text(&rig.call("get_weather").await);
     assert!(
-        refused.starts_with("connect.reconnect: your connection to server `s` has ended (refused): ")
+        refused
+            .starts_with("connect.reconnect: your connection to server `s` has ended (refused): ")
             && refused.contains(PAGE),
         "{refused}"
     );
@@ -106,7 +118,10 @@ async fn a_way_to_a_login_page_is_a_refusal_too() {
     // It may also stand for something that was done, so nothing that has an effect is sent again.
     rig.keeper.treat(SECOND, Treat::Away(302));
     let refused = text(&rig.call("send_mail").await);
-    assert!(refused.starts_with("egress.redirect_refused: "), "{refused}");
+    assert!(
+        refused.starts_with("egress.redirect_refused: "),
+        "{refused}"
+    );
     assert!(!refused.contains("SENTINEL"), "{refused}");
     assert_eq!(rig.shown("send_mail"), [SECOND]);
 }
@@ -118,7 +133,9 @@ async fn a_server_that_wants_more_is_told_apart_from_one_that_is_shut() {
     let refused = text(&rig.call("get_weather").await);
     assert_eq!(
         refused,
-        format!("connect.more_permissions: server `s` wants more permissions: notes.write: {PAGE}; open the link and agree to the permissions, then repeat the call")
+        format!(
+            "connect.more_permissions: server `s` wants more permissions: notes.write: {PAGE}; open the link and agree to the permissions, then repeat the call"
+        )
     );
     rig.keeper.treat(FIRST, Treat::Shut);
     let refused = text(&rig.call("get_weather").await);

@@ -94,7 +94,7 @@ impl Served {
         }
         let state = home.join("state");
         let main = format!(
-            "state_dir = \"{}\"\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"\"\nops = \"\"\n[identity.local]\nuser = \"ann\"\n",
+            "state_dir = \"{}\"\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"\"\nweb = \"\"\nops = \"\"\n[identity.local]\nuser = \"ann\"\n",
             state.display()
         );
         write(&policy.join("tollgate.toml"), &main);

@@ -1,8 +1,10 @@
-//! What a connected server serves: the whole product stands between it and its client, and fetches nothing that it names.
+//! The `oauth` cases about what a connected server serves: the whole product stands between it and its client, and fetches
+//! nothing that it names. (Those about the connection itself are in `corpus_oauth`.)
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Verdict;
+use super::SHIPPED;
 use crate::support::{
     agent::Agent,
     gate::{Gate, Policy},
@@ -10,8 +12,84 @@ use crate::support::{
     tools::{LIST, Seen, Step, Tools},
 };
 
+/// A line of the corpus.
+#[derive(Deserialize)]
+struct Case {
+    id: String,
+    kind: String,
+    setup: Setup,
+    expect: String,
+    also_ok: Option<String>,
+    reason: String,
+}
+
+#[derive(Deserialize)]
+struct Setup {
+    tool_result: Option<Value>,
+    icons: Option<Value>,
+    elicitation_url: Option<String>,
+    sse_endpoint_event: Option<String>,
+    openapi: Option<Value>,
+}
+
+/// What became of a case: its verdict, and why.
+struct Verdict(&'static str, String);
+
+impl Case {
+    /// Runs it, where it is about what a server serves.
+    async fn verdict(&self) -> Option<Verdict> {
+        let setup = &self.setup;
+        Some(if let Some(block) = &setup.tool_result {
+            result(block).await
+        } else if let Some(icons) = &setup.icons {
+            self::icons(icons).await
+        } else if let Some(url) = &setup.elicitation_url {
+            page(url).await
+        } else {
+            return None;
+        })
+    }
+
+    /// Whether it is about a server of a kind that this version does not have.
+    fn is_later(&self) -> bool {
+        self.setup.sse_endpoint_event.is_some() || self.setup.openapi.is_some()
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let file = std::env::var("TOLLGATE_CORPUS").unwrap_or_else(|_| SHIPPED.to_owned());
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let cases = lines.map(|line| serde_json::from_str::<Case>(line).unwrap());
+    cases.filter(|case| case.kind == "oauth").collect()
+}
+
+#[tokio::test]
+async fn what_a_connected_server_names_is_never_fetched() {
+    let (mut ran, mut later, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
+    let cases = cases();
+    for case in &cases {
+        if case.is_later() {
+            later.push(&*case.id);
+        }
+        let Some(Verdict(got, why)) = case.verdict().await else {
+            continue;
+        };
+        ran.push(&*case.id);
+        if case.expect != got && case.also_ok.as_deref() != Some(got) {
+            wrong.push(format!("{}: {got} ({why}); {}", case.id, case.reason));
+        }
+    }
+    assert!(wrong.is_empty(), "mismatches:\n{}", wrong.join("\n"));
+    if std::env::var_os("TOLLGATE_CORPUS").is_none() {
+        assert_eq!(ran, ["OAU-042", "OAU-043", "OAU-044"]);
+        assert_eq!(later, ["OAU-039", "OAU-040", "OAU-041"]);
+        assert_eq!(cases.len() - ran.len() - later.len(), 25);
+    }
+}
+
 /// A tool's result holds this block.
-pub(super) async fn result(block: &Value) -> Verdict {
+async fn result(block: &Value) -> Verdict {
     let mut named = block.clone();
     named["name"] = "x".into();
     let said = json!({ "content": [named] }).to_string();
@@ -21,7 +99,7 @@ pub(super) async fn result(block: &Value) -> Verdict {
 }
 
 /// The server and its tools have these icons.
-pub(super) async fn icons(icons: &Value) -> Verdict {
+async fn icons(icons: &Value) -> Verdict {
     let mut list: Value = serde_json::from_str(LIST).unwrap();
     list["tools"][0]["icons"] = icons.clone();
     let list = list.to_string();
@@ -41,7 +119,7 @@ pub(super) async fn icons(icons: &Value) -> Verdict {
 }
 
 /// The server wants its person to open this page.
-pub(super) async fn page(url: &str) -> Verdict {
+async fn page(url: &str) -> Verdict {
     let params = json!({ "message": "m", "mode": "url", "elicitationId": "e", "url": url });
     let question = json!({ "method": "elicitation/create", "params": params });
     let members = json!({ "a": question });

@@ -1,0 +1,132 @@
+//! Waiting as a provider asks for it, lifetimes of all kinds, and clocks that are set.
+
+use super::{
+    LATER, World,
+    issuer::{Plan, Reuse},
+    told,
+};
+
+#[tokio::test]
+async fn a_provider_is_left_alone_as_long_as_it_wants() {
+    let world = World::connected(Reuse::Kills).await;
+    let permit = world.permit();
+    let process = world.process("process", LATER);
+    world.issuer.plan(Plan::Status(503, Some("120")));
+    for _ in 0..5 {
+        let waits = process.token(&permit).await.unwrap_err();
+        assert_eq!(told(&waits), "connect.unavailable");
+    }
+    // What it wants holds for every process.
+    let other = world.process("other", LATER + 119);
+    let waits = other.token(&permit).await.unwrap_err();
+    assert_eq!(told(&waits), "connect.unavailable");
+    assert_eq!(world.issuer.refreshes(), 1);
+
+    let later = world.process("later", LATER + 121);
+    assert_eq!(later.token(&permit).await.unwrap(), "at-2");
+    assert_eq!(world.issuer.refreshes(), 2);
+    process.connections.drain().await;
+    assert_eq!(
+        process.records().await,
+        ["credential refresh_failed failed connect.unavailable"]
+    );
+}
+
+#[tokio::test]
+async fn a_provider_in_trouble_takes_no_token_that_is_good() {
+    let world = World::connected(Reuse::Kills).await;
+    let permit = world.permit();
+    let process = world.process("process", 3600 - 30);
+    world.issuer.plan(Plan::Status(500, None));
+    for _ in 0..5 {
+        assert_eq!(process.token(&permit).await.unwrap(), "at-1");
+    }
+    world.issuer.done(1).await;
+    for _ in 0..5 {
+        assert_eq!(process.token(&permit).await.unwrap(), "at-1");
+    }
+    process.connections.drain().await;
+    assert_eq!(world.issuer.refreshes(), 1);
+}
+
+#[tokio::test]
+async fn a_refused_refresh_leaves_the_token_to_its_end() {
+    let world = World::connected(Reuse::Kills).await;
+    let permit = world.permit();
+    let process = world.process("process", 3600 - 30);
+    world.issuer.plan(Plan::Refuse("invalid_grant"));
+    assert_eq!(process.token(&permit).await.unwrap(), "at-1");
+    world.issuer.done(1).await;
+    process.connections.drain().await;
+    for _ in 0..5 {
+        assert_eq!(process.token(&permit).await.unwrap(), "at-1");
+    }
+    let over = world.process("over", 3600);
+    let ended = over.token(&permit).await.unwrap_err();
+    assert_eq!(told(&ended), "connect.reconnect revoked");
+    assert_eq!(world.issuer.refreshes(), 1, "the refresh token is gone");
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_forth_costs_one_refresh() {
+    let world = World::connected(Reuse::Kills).await;
+    let permit = world.permit();
+    let process = world.process("process", 0);
+    assert_eq!(process.token(&permit).await.unwrap(), "at-1");
+    process.clock.set(LATER);
+    for _ in 0..20 {
+        process.token(&permit).await.unwrap();
+    }
+    world.issuer.done(1).await;
+    process.connections.drain().await;
+    for _ in 0..20 {
+        assert_eq!(process.token(&permit).await.unwrap(), "at-2");
+    }
+    assert_eq!(world.issuer.refreshes(), 1);
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_costs_none() {
+    let world = World::connected(Reuse::Kills).await;
+    let permit = world.permit();
+    let process = world.process("process", LATER);
+    assert_eq!(process.token(&permit).await.unwrap(), "at-2");
+    for seconds in [0, LATER, 60, LATER + 60] {
+        process.clock.set(seconds);
+        for _ in 0..20 {
+            assert_eq!(process.token(&permit).await.unwrap(), "at-2");
+        }
+    }
+    process.connections.drain().await;
+    assert_eq!(world.issuer.refreshes(), 1);
+    // Another process begins while the clock is wrong.
+    let other = world.process("other", 0);
+    assert_eq!(other.token(&permit).await.unwrap(), "at-2");
+    other.connections.drain().await;
+    assert_eq!(world.issuer.refreshes(), 1);
+}
+
+#[tokio::test]
+async fn a_lease_that_a_clock_left_behind_holds_nobody_up() {
+    let world = World::connected(Reuse::Kills).await;
+    let far = "UPDATE grants SET holder = x'07', until = 4000000000, sent = 1";
+    world.sql().execute(far, []).unwrap();
+    let process = world.process("process", LATER);
+    assert_eq!(process.token(&world.permit()).await.unwrap(), "at-2");
+    assert_eq!(world.issuer.refreshes(), 1);
+}
+
+#[tokio::test]
+async fn a_short_lived_token_is_refreshed_once_it_is_over() {
+    let world = World::new(Reuse::Kills).await;
+    let permit = world.permit();
+    world.issuer.lives(20);
+    let first = world.process("first", 0);
+    first.connect(&permit).await;
+    let nearly = world.process("nearly", 19);
+    assert_eq!(nearly.token(&permit).await.unwrap(), "at-1");
+    nearly.connections.drain().await;
+    assert_eq!(world.issuer.refreshes(), 0);
+    let over = world.process("over", 20);
+    assert_eq!(over.token(&permit).await.unwrap(), "at-2");
+}

@@ -1,0 +1,473 @@
+//! Keys and databases of whole processes: rotated while they run, found to be older, and forgotten.
+
+use tollgate::{
+    connect::{GrantKey, GrantRow, GrantState, Records},
+    store::Store,
+    subject::Owner,
+    telemetry::Metrics,
+    vault::Keyring,
+};
+use uuid::Uuid;
+
+use super::*;
+
+const KEY: &str = "6465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f80818283\n";
+
+/// Writes a private file beside the policy.
+fn write(place: &Place, name: &str, text: &str) -> PathBuf {
+    let path = place.policy().join(name);
+    fs::write(&path, text).expect("a file");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
+    path
+}
+
+fn ask(place: &Place, words: &[&str]) -> Output {
+    let policy = place.policy();
+    let policy = ["--policy", policy.to_str().expect("a path")];
+    tollgate(&[words, &policy].concat())
+}
+
+fn json(place: &Place, words: &[&str]) -> Value {
+    let output = ask(place, &[words, &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    serde_json::from_str(&stdout(&output)).expect("JSON")
+}
+
+/// What is wrong, where something is.
+fn refused(place: &Place, words: &[&str], code: i32) -> String {
+    let output = ask(place, words);
+    assert_eq!(output.status.code(), Some(code), "{}", stdout(&output));
+    stderr(&output)
+}
+
+/// Uses the database as another process does.
+fn with_store<T>(place: &Place, work: impl AsyncFnOnce(&Store, &Keyring) -> T) -> T {
+    let keyring = Keyring::open(&place.state().join("keyring")).expect("a keyring");
+    let metrics = std::sync::Arc::<Metrics>::default();
+    let store =
+        Store::open(&place.state().join("tollgate.db"), &keyring, metrics).expect("a database");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let result = work(&store, &keyring).await;
+        store.close().await;
+        result
+    })
+}
+
+fn whose(user: &str) -> GrantKey {
+    GrantKey {
+        owner: Owner {
+            tenant: "default".into(),
+            user: user.into(),
+        },
+        server: "notes".into(),
+    }
+}
+
+/// A row of its own for each user.
+fn record(user: &str) -> Uuid {
+    let mut bytes = [1; 16];
+    bytes[..user.len()].copy_from_slice(user.as_bytes());
+    Uuid::from_bytes(bytes)
+}
+
+fn connect(place: &Place, user: &str) {
+    with_store(place, async |store, keyring| {
+        let vault = keyring.vault();
+        let mut row = GrantRow {
+            record: record(user),
+            key: whose(user),
+            grant: [7; 16],
+            version: 1,
+            issuer: "https://as.example/".into(),
+            client: "client-1".into(),
+            resource: None,
+            state: GrantState::Active,
+            expires_at: None,
+            next_try: None,
+            lease: None,
+            kid: vault.primary(),
+            sealed: Vec::new(),
+            created_at: 1_700_000_000,
+        };
+        row.sealed = vault.seal(&row.binding(), b"tokens");
+        store.put_grant(row).await.expect("a row");
+    });
+}
+
+fn end(served: Served) {
+    served.signal(Signal::SIGTERM);
+    assert_eq!(served.end(), Some(0));
+}
+
+#[test]
+fn keys_are_rotated_while_a_process_runs() {
+    let place = Place::new();
+    let mut served = Served::start(&place);
+    for user in ["ann", "bob"] {
+        connect(&place, user);
+    }
+    let before = json(&place, &["keys", "status"]);
+    let old = before["keys"][0]["kid"].as_str().expect("a key").to_owned();
+    assert_eq!(
+        (&before["keys"][0]["state"], &before["keys"][0]["rows"]),
+        (&"primary".into(), &3.into())
+    );
+
+    let said = refused(&place, &["keys", "rotate", "--disable", &old], 1);
+    assert!(
+        said.contains(&format!("3 rows are sealed under the key {old} still")),
+        "{said}"
+    );
+    let rotated = ask(&place, &["keys", "rotate"]);
+    assert_eq!(rotated.status.code(), Some(0), "{}", stderr(&rotated));
+    assert!(
+        stdout(&rotated).starts_with("the primary key is "),
+        "{}",
+        stdout(&rotated)
+    );
+    served.until("rows were sealed under the primary key");
+    let after = json(&place, &["keys", "status"]);
+    assert_eq!(after["keys"][0]["rows"], 0, "{after}");
+    assert_eq!(
+        (&after["keys"][1]["state"], &after["keys"][1]["rows"]),
+        (&"primary".into(), &3.into())
+    );
+    let new = after["keys"][1]["kid"].as_str().expect("a key");
+    let ops = served.address("ops");
+    let metrics = http(
+        &ops,
+        "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+    );
+    let line = format!("tollgate_vault_records{{kid=\"{new}\"}} 3\n");
+    assert!(metrics.contains(&line), "{metrics}");
+
+    for (option, kid, told) in [
+        ("--destroy", &*old, "it is not disabled"),
+        ("--disable", new, "rows are sealed under the key"),
+        ("--disable", "x", "`x` is no name of a key"),
+        (
+            "--enable",
+            "0000000000000000",
+            "the keyring has no such key",
+        ),
+    ] {
+        let said = refused(&place, &["keys", "rotate", option, kid], 1);
+        assert!(said.contains(told), "{said}");
+    }
+    for option in ["--disable", "--enable", "--disable", "--destroy"] {
+        json(&place, &["keys", "rotate", option, &old]);
+    }
+    assert_eq!(
+        json(&place, &["keys", "status"])["keys"]
+            .as_array()
+            .expect("keys")
+            .len(),
+        1
+    );
+    end(served);
+    end(Served::start(&place));
+    let events = place.events().join("\n");
+    for event in ["keys_rotate", "keys_disable", "keys_enable", "keys_destroy"] {
+        assert!(events.contains(event), "{events}");
+    }
+}
+
+#[test]
+fn a_keyring_of_an_earlier_version_goes_on_and_is_upgraded_when_asked() {
+    let place = Place::new();
+    fs::create_dir(place.state()).expect("a folder");
+    fs::set_permissions(place.state(), fs::Permissions::from_mode(0o700)).expect("a mode");
+    let keyring = place.state().join("keyring");
+    let first =
+        "tollgate-keyring 1\n1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n";
+    fs::write(&keyring, first).expect("a file");
+    fs::set_permissions(&keyring, fs::Permissions::from_mode(0o600)).expect("a mode");
+    end(Served::start(&place));
+    connect(&place, "ann");
+    assert_eq!(fs::read_to_string(&keyring).expect("a file"), first);
+    let shown = ask(&place, &["keys", "status"]);
+    assert_eq!(
+        stdout(&shown),
+        format!(
+            "{}, guarded by its mode alone\nwritten by an earlier version; `tollgate keys init` brings it up to date\n  \
+             f5526df39562884a  primary       2 rows\n",
+            keyring.display()
+        )
+    );
+    assert_eq!(json(&place, &["keys", "init"])["current"], true);
+    assert_eq!(
+        json(&place, &["keys", "init"])["done"],
+        "already as it should be"
+    );
+    let served = Served::start(&place);
+    assert_eq!(
+        json(&place, &["keys", "status"])["keys"][0]["kid"],
+        "f5526df39562884a"
+    );
+    end(served);
+}
+
+#[test]
+fn a_keyring_is_sealed_and_its_key_changed_without_a_pause() {
+    let place = Place::new();
+    end(Served::start(&place));
+    write(&place, "old.key", KEY);
+    write(&place, "new.key", &KEY.replace('6', "7"));
+    let with = |key: &str| {
+        write(
+            &place,
+            "tollgate.toml",
+            &format!("{}\n[vault]\nkey = \"file:{key}\"\n", place.text()),
+        )
+    };
+    with("old.key");
+    let mut served = Served::start_after(
+        &place,
+        "the keyring is not sealed yet; run `tollgate keys init`",
+    );
+    assert_eq!(
+        json(&place, &["keys", "init"])["sealed_for"][0],
+        "d72c90f81cbc1d23"
+    );
+    let both = json(&place, &["keys", "rotate", "--kek", "file:new.key"]);
+    assert_eq!(
+        both["sealed_for"].as_array().expect("keys").len(),
+        2,
+        "{both}"
+    );
+    let status = json(&place, &["status"]);
+    assert_eq!(
+        (&status["vault"]["sealed"], &status["vault"]["older"]),
+        (&true.into(), &false.into())
+    );
+    let held = place.state().join("keyring");
+    assert!(
+        fs::read_to_string(&held)
+            .expect("a file")
+            .starts_with("tollgate-keyring 2 sealed\n")
+    );
+    served.signal(Signal::SIGTERM);
+    served.until("stopped");
+
+    with("new.key");
+    end(Served::start(&place));
+    assert_eq!(
+        json(&place, &["keys", "rotate", "--kek-done"])["sealed_for"]
+            .as_array()
+            .expect("keys")
+            .len(),
+        1
+    );
+    end(Served::start(&place));
+
+    with("old.key");
+    let before = fs::read(&held).expect("a file");
+    let said = refused(&place, &["serve"], 1);
+    assert!(said.contains("is sealed for the key "), "{said}");
+    assert!(
+        said.contains("found the key d72c90f81cbc1d23 in [vault] key"),
+        "{said}"
+    );
+    place.settings("");
+    let said = refused(&place, &["serve"], 1);
+    assert!(
+        said.contains("is sealed, and [vault] key names no key that opens it"),
+        "{said}"
+    );
+    assert_eq!(fs::read(&held).expect("a file"), before);
+    assert!(!place.socket().exists());
+}
+
+#[test]
+fn the_key_comes_from_systemd_or_last_from_the_environment() {
+    let place = Place::new();
+    let key = write(&place, "kek", KEY);
+    let init = |source: &str, name: &str, value: &str| {
+        write(
+            &place,
+            "tollgate.toml",
+            &format!("{}\n[vault]\nkey = \"{source}\"\n", place.text()),
+        );
+        let policy = place.policy();
+        let words = [
+            "keys",
+            "init",
+            "--json",
+            "--policy",
+            policy.to_str().expect("a path"),
+        ];
+        command(&words)
+            .env(name, value)
+            .output()
+            .expect("the program runs")
+    };
+    let folder = key.parent().expect("a folder").to_str().expect("a path");
+    let made = init("credential:kek", "CREDENTIALS_DIRECTORY", folder);
+    assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
+    assert!(stdout(&made).contains("d72c90f81cbc1d23"));
+    let same = init("env:TOLLGATE_KEK", "TOLLGATE_KEK", KEY.trim_end());
+    assert_eq!(same.status.code(), Some(0), "{}", stderr(&same));
+    assert!(stdout(&same).contains("already as it should be"));
+    let none = init("env:TOLLGATE_KEK", "OTHER", KEY);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(
+        stderr(&none).contains("cannot use `env:TOLLGATE_KEK`"),
+        "{}",
+        stderr(&none)
+    );
+}
+
+#[test]
+fn an_older_database_is_told_and_connections_wait_for_the_operator() {
+    let place = Place::new();
+    end(Served::start(&place));
+    connect(&place, "ann");
+    let database = place.state().join("tollgate.db");
+    let backup = fs::read(&database).expect("a database");
+    connect(&place, "bob");
+    // The mark is set while a process runs, and at its end.
+    end(Served::start(&place));
+    let said = refused(&place, &["vault", "accept-restore"], 1);
+    assert!(said.contains("no tollgate answers at"), "{said}");
+
+    fs::write(&database, &backup).expect("a restore");
+    let mut served = Served::start_after(
+        &place,
+        "the database is older than one that was in use here",
+    );
+    assert_eq!(json(&place, &["status"])["vault"]["older"], true);
+    let shown = ask(&place, &["status"]);
+    assert!(
+        stdout(&shown).contains("then `tollgate vault accept-restore`"),
+        "{}",
+        stdout(&shown)
+    );
+    assert_eq!(json(&place, &["vault", "accept-restore"])["changes"], 3);
+    assert_eq!(json(&place, &["status"])["vault"]["older"], false);
+    let said = refused(&place, &["vault", "accept-restore"], 1);
+    assert!(said.contains("there is nothing to accept"), "{said}");
+    served.signal(Signal::SIGTERM);
+    served.until("stopped");
+    end(Served::start(&place));
+
+    // The same backup once more is older again.
+    fs::write(&database, &backup).expect("a restore");
+    let mut served = Served::start_after(
+        &place,
+        "the database is older than one that was in use here",
+    );
+    served.signal(Signal::SIGTERM);
+    served.until("stopped");
+    let records = place.records();
+    let found = |method: &str, code: &str| {
+        let fits = |record: &&Value| record["method"] == method && record["code"] == code;
+        records.iter().filter(fits).count()
+    };
+    assert_eq!(found("older_database", "vault.older"), 2);
+    let accepted = |record: &&Value| {
+        record["method"] == "vault_accept_restore" && record["outcome"] == "allowed"
+    };
+    assert_eq!(records.iter().filter(accepted).count(), 1);
+}
+
+#[test]
+fn processes_share_a_database_and_a_keyring_and_one_word_of_the_operator() {
+    let (one, two) = (Place::new(), Place::new());
+    two.settings(&format!(
+        "store.url = \"sqlite:{0}/tollgate.db\"\nvault.keyring = \"{0}/keyring\"",
+        one.state().display()
+    ));
+    let first = Served::start(&one);
+    let mut second = Served::start(&two);
+    connect(&one, "ann");
+    json(&one, &["keys", "rotate"]);
+    second.until("the keyring was changed");
+    let keys = |place| json(place, &["keys", "status"])["keys"].clone();
+    assert_eq!(keys(&one).as_array().expect("keys").len(), 2);
+    assert_eq!(keys(&one)[1]["kid"], keys(&two)[1]["kid"]);
+    end(first);
+    end(second);
+    let database = one.state().join("tollgate.db");
+    let backup = fs::read(&database).expect("a database");
+    connect(&one, "bob");
+    end(Served::start(&one));
+    end(Served::start(&two));
+    fs::write(&database, &backup).expect("a restore");
+    let older = "the database is older than one that was in use here";
+    let mut first = Served::start_after(&one, older);
+    let mut second = Served::start_after(&two, older);
+    json(&one, &["vault", "accept-restore"]);
+    second.until("no longer older");
+    assert_eq!(json(&two, &["status"])["vault"]["older"], false);
+    for served in [&mut first, &mut second] {
+        served.signal(Signal::SIGTERM);
+        served.until("stopped");
+    }
+}
+
+#[test]
+fn a_lost_keyring_stops_the_start_and_all_can_be_forgotten() {
+    let place = Place::new();
+    end(Served::start(&place));
+    connect(&place, "ann");
+    let keyring = place.state().join("keyring");
+    let kept = fs::read(&keyring).expect("a keyring");
+    fs::remove_file(&keyring).expect("removed");
+    let before = fs::read(place.state().join("tollgate.db")).expect("a database");
+    let said = refused(&place, &["serve"], 1);
+    assert!(said.contains("there is no keyring at"), "{said}");
+    assert!(
+        said.contains("restore the keyring that belongs to it. Nothing was changed"),
+        "{said}"
+    );
+    assert!(!keyring.exists());
+
+    let other = Place::new();
+    end(Served::start(&other));
+    fs::copy(other.state().join("keyring"), &keyring).expect("another keyring");
+    let said = refused(&place, &["serve"], 1);
+    assert!(said.contains("was sealed under another keyring"), "{said}");
+    assert_eq!(
+        fs::read(place.state().join("tollgate.db")).expect("a database"),
+        before
+    );
+    assert!(!place.socket().exists());
+    fs::write(&keyring, kept).expect("restored");
+    let served = Served::start(&place);
+    let running = refused(&place, &["vault", "reset", "--forget-all", "--yes"], 1);
+    assert!(running.contains("a tollgate already runs"), "{running}");
+    end(served);
+
+    fs::remove_file(&keyring).expect("removed");
+    let said = refused(&place, &["vault", "reset", "--forget-all"], 64);
+    assert!(said.contains("add --yes"), "{said}");
+    refused(&place, &["vault", "reset"], 64);
+    let forgot = json(&place, &["vault", "reset", "--forget-all", "--yes"]);
+    assert_eq!(
+        (&forgot["rows"], &forgot["pins"]),
+        (&1.into(), &true.into())
+    );
+    end(Served::start(&place));
+    let row = with_store(&place, async |store, _| {
+        store.grant(&whose("ann")).await.expect("read")
+    });
+    assert_eq!(row, None);
+    let reset = |record: &&Value| record["method"] == "vault_reset" && record["kind"] == "admin";
+    assert_eq!(place.records().iter().filter(reset).count(), 1);
+}
+
+#[test]
+fn a_process_leaves_no_core_file() {
+    let place = Place::new();
+    let served = Served::start(&place);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", served.child.id())).expect("limits");
+    let core = limits
+        .lines()
+        .find(|line| line.starts_with("Max core file size"));
+    let words: Vec<&str> = core.expect("a limit").split_whitespace().collect();
+    assert_eq!(words, ["Max", "core", "file", "size", "0", "0", "bytes"]);
+    end(served);
+}
