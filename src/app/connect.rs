@@ -56,7 +56,11 @@ pub(super) fn open(
     way_out: &worker::WayOut,
 ) -> Result<(Connections, Idle), Error> {
     let runtime = worker::runtime().map_err(Error::Thread)?;
-    let egress = runtime.block_on(async { way_out.open(&settings.dns) })?;
+    // What the way out begins runs in that thread; whoever starts a process may be in a runtime of its own.
+    let egress = {
+        let _within = runtime.enter();
+        way_out.open(&settings.dns)?
+    };
     let (told, made) = mpsc::channel(MADE);
     let connections = Connections::new(Needs {
         records: parts.store,

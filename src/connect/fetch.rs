@@ -156,13 +156,16 @@ pub(super) fn is_final(error: &egress::Error) -> bool {
 
 /// Text of a provider for a person: one line of at most `max` characters, without what changes how others are shown.
 pub(super) fn shown(text: &str, max: usize) -> String {
-    let visible = text
+    let spaced = text
         .chars()
         .map(|c| if c.is_whitespace() { ' ' } else { c });
-    let visible = visible.filter(|c| !invisible(*c));
-    let mut cut: String = visible.clone().take(max).collect();
-    if visible.skip(max).next().is_some() {
-        cut.push('…');
+    let mut shown = String::new();
+    for (at, character) in spaced.filter(|c| !invisible(*c)).enumerate() {
+        if at == max {
+            shown.push('…');
+            break;
+        }
+        shown.push(character);
     }
-    cut.trim().to_owned()
+    shown.trim().to_owned()
 }

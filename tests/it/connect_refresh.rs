@@ -21,7 +21,7 @@ use arc_swap::ArcSwap;
 use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::mpsc};
 use tollgate::{
     address::{Grant, Host, Leg, Port},
     audit::{Journal, Options},
@@ -137,6 +137,7 @@ fn process(folder: &Path, name: &str, seconds: u64) -> Process {
         public_url: "https://tollgate.example.com".into(),
         ..Terms::default()
     };
+    let (made, _) = mpsc::channel(1);
     let connections = Connections::new(Needs {
         records: Arc::new(store),
         vault: keyring.vault(),
@@ -147,6 +148,7 @@ fn process(folder: &Path, name: &str, seconds: u64) -> Process {
         clock: clock.clone(),
         terms: Arc::new(ArcSwap::from_pointee(terms)),
         spool: own.join("spool"),
+        made,
     });
     Process {
         connections,

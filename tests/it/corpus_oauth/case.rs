@@ -61,7 +61,7 @@ struct Addresses {
     #[serde(default, rename = "A")]
     a: Vec<String>,
     #[serde(default)]
-    sequence: Vec<Addresses>,
+    sequence: Vec<Self>,
 }
 
 #[derive(Deserialize)]
