@@ -56,8 +56,9 @@ pub(super) fn open(
     way_out: &worker::WayOut,
 ) -> Result<(Connections, Idle), Error> {
     let runtime = worker::runtime().map_err(Error::Thread)?;
+    // What the way out begins runs in that thread; whoever starts a process may be in a runtime of its own.
     let egress = {
-        let _inside = runtime.enter();
+        let _within = runtime.enter();
         way_out.open(&settings.dns)?
     };
     let (told, made) = mpsc::channel(MADE);

@@ -115,3 +115,44 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static, V: Send + Sync + 'static> Cac
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_row_is_believed_for_a_second_and_for_a_minute_at_need() {
+        let cache = Cache::new();
+        cache.put(&"key", Arc::new(1));
+        assert_eq!(cache.believed(&"key").as_deref(), Some(&1));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(cache.believed(&"key"), None);
+        assert_eq!(cache.stale(&"key").as_deref(), Some(&1));
+        tokio::time::advance(Duration::from_secs(59)).await;
+        assert_eq!(cache.stale(&"key"), None);
+        assert_eq!(cache.last(&"key").as_deref(), Some(&1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_read_before_a_change_is_not_put_over_it() {
+        let cache = Cache::new();
+        let before = cache.before();
+        cache.put(&"key", Arc::new(2));
+        cache.learn(&"key", Arc::new(1), before);
+        assert_eq!(cache.believed(&"key").as_deref(), Some(&2));
+        let before = cache.before();
+        cache.forget(&"key");
+        cache.learn(&"key", Arc::new(2), before);
+        assert_eq!(cache.last(&"key"), None, "it is gone");
+        let before = cache.before();
+        tokio::time::advance(Duration::from_millis(700)).await;
+        cache.learn(&"key", Arc::new(3), before);
+        assert_eq!(cache.believed(&"key").as_deref(), Some(&3));
+        tokio::time::advance(Duration::from_millis(300)).await;
+        assert_eq!(
+            cache.believed(&"key"),
+            None,
+            "a second after it was asked for"
+        );
+    }
+}

@@ -115,3 +115,6 @@ impl Write for Length {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

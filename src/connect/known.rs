@@ -42,7 +42,7 @@ impl Known {
         match grant::open(&inner.vault, &self.row) {
             Ok(payload) => Some(payload),
             Err(why) => {
-                if inner.patience.tell(&self.row) {
+                if inner.patience.tell(self.row.record, self.row.version) {
                     let key = &self.row.key;
                     tracing::error!(row = %self.row.record, server = %key.server, %why, "a connection cannot be opened");
                     let ended = (OutcomeKind::Refused, Some(Code::RecordForged));

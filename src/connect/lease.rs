@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use moka::sync::Cache;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::{Claim, Claimed, GrantKey, GrantRow, Inner, RecordsError};
 
@@ -82,7 +83,7 @@ pub(super) struct Patience {
     /// Digests of what forced refreshes gave lately.
     forced: Cache<GrantKey, [u8; 32], ahash::RandomState>,
     /// Rows that did not open, and were told of.
-    told: Cache<(uuid::Uuid, u64), (), ahash::RandomState>,
+    told: Cache<(Uuid, u64), (), ahash::RandomState>,
 }
 
 #[derive(Clone, Copy)]
@@ -148,8 +149,8 @@ impl Patience {
     }
 
     /// Whether a row that does not open was not told of yet.
-    pub(super) fn tell(&self, row: &GrantRow) -> bool {
-        let entry = self.told.entry((row.record, row.version));
+    pub(super) fn tell(&self, record: Uuid, version: u64) -> bool {
+        let entry = self.told.entry((record, version));
         entry.or_insert(()).is_fresh()
     }
 }
@@ -168,3 +169,6 @@ where
 fn doubled(first: Duration, times: u32, longest: Duration) -> Duration {
     first.saturating_mul(1 << times.min(16)).min(longest)
 }
+
+#[cfg(test)]
+mod tests;

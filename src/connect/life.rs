@@ -71,3 +71,6 @@ impl Life {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

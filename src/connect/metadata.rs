@@ -8,16 +8,19 @@ use super::Terms;
 /// The document; `None` where the operator published none.
 pub(super) fn document(terms: &Terms) -> Option<String> {
     let url = terms.client_metadata_url.as_deref()?;
-    let document = json!({
+    let mut document = json!({
         "client_id": url,
         "client_name": "Tollgate",
-        "client_uri": &*terms.public_url,
         "redirect_uris": [terms.redirect_uri()],
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": "none",
         "application_type": "web",
     });
+    // Providers refuse a document with any other.
+    if terms.public_url.starts_with("https:") {
+        document["client_uri"] = json!(&*terms.public_url);
+    }
     Some(document.to_string())
 }
 
@@ -37,5 +40,7 @@ mod tests {
             document(&terms).unwrap(),
             r#"{"application_type":"web","client_id":"https://cdn.example.com/tollgate.json","client_name":"Tollgate","client_uri":"https://tollgate.example.com","grant_types":["authorization_code","refresh_token"],"redirect_uris":["https://tollgate.example.com/oauth/callback"],"response_types":["code"],"token_endpoint_auth_method":"none"}"#
         );
+        terms.public_url = "http://127.0.0.1:8703".into();
+        assert!(!document(&terms).unwrap().contains("client_uri"));
     }
 }

@@ -17,7 +17,7 @@ use super::{
     visit::Visit,
 };
 use crate::{
-    connect::{Callback, Error, Revoked},
+    connect::{Callback, Error, Finished, Revoked},
     deadline::Deadline,
     id,
     identity::{Browser, LoginError},
@@ -208,40 +208,52 @@ impl Visit<'_> {
         let query: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes())
             .into_owned()
             .collect();
-        let owner = browser.owner();
-        let callback = Callback {
-            query: &query,
-            cookies: &self.cookies().bindings(),
-            owner: &owner,
-        };
-        let permit = |server: &str| self.permit(&browser, server).ok();
-        let deadline = Deadline::after(PATIENCE);
-        let ended = self
-            .inner
-            .connections
-            .finish(callback, permit, deadline)
-            .await;
-        let used = match &ended {
-            Ok(_) => true,
-            Err(error) => !matches!(error, Error::State | Error::Browser | Error::IssuerMismatch),
-        };
-        let mut answer = match ended {
-            Ok(finished) => match finished.return_to {
-                Some(url) => answer::see(&url)?,
+        let (ended, server) = self.finish(&browser, &query).await;
+        let mut answer = match &ended {
+            Ok(finished) => match &finished.return_to {
+                Some(url) => answer::see(url)?,
                 None => {
                     let server = finished.server.to_string();
                     self.tell(Some(&browser), Flash::Connected { server })?
                 }
             },
-            Err(error) => self.tell(Some(&browser), Flash::Failed(failed(&error)))?,
+            Err(error) => {
+                let mut failed = failed(error);
+                failed.server = failed.server.or(server);
+                self.tell(Some(&browser), Flash::Failed(failed))?
+            }
         };
+        // A flow that this was no answer to goes on.
+        let waits = |error| matches!(error, Error::State | Error::Browser | Error::IssuerMismatch);
         let state = query.iter().find(|(name, _)| name == "state");
-        if let Some((_, state)) = state.filter(|_| used) {
+        if let (Some((_, state)), false) = (state, ended.is_err_and(waits)) {
             let digits = id::hex(&Sha256::digest(state)[..4]);
             let cookie = self.cookies().unbind(&digits);
             answer.headers_mut().append(header::SET_COOKIE, cookie);
         }
         Ok(answer)
+    }
+
+    /// How the flow ended that a provider's answer belongs to, and to which server it was.
+    async fn finish(
+        &self,
+        browser: &Browser,
+        query: &[(String, String)],
+    ) -> (Result<Finished, Error>, Option<String>) {
+        let owner = browser.owner();
+        let callback = Callback {
+            query,
+            cookies: &self.cookies().bindings(),
+            owner: &owner,
+        };
+        let mut server = None;
+        let permit = |name: &str| {
+            server = Some(name.to_owned());
+            self.permit(browser, name).ok()
+        };
+        let (connections, deadline) = (&self.inner.connections, Deadline::after(PATIENCE));
+        let ended = connections.finish(callback, permit, deadline).await;
+        (ended, server)
     }
 
     pub(super) async fn disconnect_page(

@@ -1,6 +1,7 @@
 //! The database: what is kept in it comes back, and what is not Tollgate's own is refused and left as it is.
 
 mod disk;
+mod grants;
 mod processes;
 mod reseal;
 mod tamper;

@@ -1,3 +1,10 @@
 //! The pages, through a real listener, and the sign-ins behind them.
 
+mod connecting;
+mod guard;
+mod house;
+mod looks;
+mod product;
+mod secrets;
 mod sign_ins;
+mod signing_in;

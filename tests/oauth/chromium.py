@@ -52,11 +52,13 @@ def play(stage, screens):
     provider, server, gateway = parts(stage)
     with chromium() as window:
         visit = Visit(stage, window, screens)
+        visit.at(f"{gateway.public_url}/", "signed-out")
         visit.sign_in(login_link(gateway, "ann"))
         visit.at(f"{gateway.public_url}/", "home")
         visit.connect(gateway, SERVER)
         good(stage.agent(gateway).call("who"), "the token of ann")
         visit.at(f"{gateway.public_url}/", "home-connected")
+        visit.at(f"{gateway.public_url}/connect/{SERVER}", "details")
         visit.enter(gateway, "keyed", "key-of-chromium-4711")
         good(stage.agent(gateway, server="keyed").call("look"))
         visit.refused(gateway, "refused")
@@ -73,7 +75,7 @@ def play(stage, screens):
 def parts(stage):
     """A gateway before three servers: one to connect to, one with a static secret, and one whose person does not agree."""
     provider, server = stage.pair()
-    keyed = Server(stage.folder, free_port(), "")
+    keyed = Server(stage.folder, free_port())
     stage.enter_context(keyed.running(DEMANDS='["x-api-key", "key-of-chromium-4711"]'))
     stage.entered.append("key-of-chromium-4711")
     oauth = ['mode = "oauth"', "allow_http_loopback = true"]
@@ -123,7 +125,7 @@ class Visit:
 
     def at(self, url, name):
         self.window.open(url)
-        self.look(name, expects_error=name in ("error", "not-found"))
+        self.look(name, expects_error=name in ("signed-out", "error", "not-found"))
 
     def arrives(self, part, what):
         until(lambda: part in self.window.url(), what)

@@ -84,10 +84,9 @@ def issuers_with_a_path(stage):
 @scenario
 def client_metadata_document(stage):
     url = "https://gateway.example/oauth/client-metadata.json"
-    server_port, provider_port = free_port(), free_port()
+    server_port = free_port()
     provider = stage.provider(server_port)
-    provider.port, provider.issuer = provider_port, f"http://127.0.0.1:{provider_port}"
-    server = Server(stage.folder, server_port, provider.issuer)
+    server = Server(stage.folder, server_port, provider)
     gateway = stage.gateway(provider, server, settings=f'[connect]\nclient_metadata_url = "{url}"')
     stage.start(gateway)
     person = stage.person(gateway)

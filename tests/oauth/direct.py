@@ -56,8 +56,7 @@ class Client:
     """A public client of a provider."""
 
     def __init__(self, provider):
-        _, _, metadata = Browser().get(f"{provider.issuer}/.well-known/openid-configuration")[1:]
-        self.metadata = json.loads(metadata)
+        self.metadata = json.loads(Browser().get(provider.metadata).text)
         wanted = {
             "redirect_uris": [REDIRECT],
             "grant_types": ["authorization_code", "refresh_token"],

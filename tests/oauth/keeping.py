@@ -85,7 +85,7 @@ def a_provider_that_forgot_its_clients(stage):
     port = free_port()
     provider = stage.provider(port, LIFETIME=SHORT)
     with provider.running():
-        server = stage.enter_context(Server(stage.folder, port, provider.issuer).running())
+        server = stage.enter_context(Server(stage.folder, port, provider).running())
         gateway = stage.gateway(provider, server)
         stage.start(gateway)
         people = [stage.person(gateway, user) for user in ("ann", "bob")]

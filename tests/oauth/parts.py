@@ -57,10 +57,21 @@ class Provider:
         self.folder = pathlib.Path(folder)
         self.port = port or free_port()
         self.path = settings.get("ISSUER_PATH", "")
-        self.issuer = f"http://127.0.0.1:{self.port}{self.path}"
         self.journal = Journal(self.folder / "provider.jsonl")
         self.hold = self.folder / "hold"
         self.settings = settings
+
+    @property
+    def issuer(self):
+        return f"http://127.0.0.1:{self.port}{self.path}"
+
+    @property
+    def metadata(self):
+        """Where its metadata is."""
+        well_known = "/.well-known/oauth-authorization-server"
+        if self.settings.get("METADATA") == "inserted":
+            return f"http://127.0.0.1:{self.port}{well_known}{self.path}"
+        return f"{self.issuer}{well_known}"
 
     @contextlib.contextmanager
     def running(self):
@@ -80,18 +91,20 @@ class Provider:
 class Server:
     """The MCP server that demands the provider's tokens."""
 
-    def __init__(self, folder, port, issuer):
+    def __init__(self, folder, port, provider=None):
         self.folder = pathlib.Path(folder)
         self.port = port
-        self.issuer = issuer
+        self.provider = provider
         self.url = f"http://127.0.0.1:{port}/mcp"
         self.journal = Journal(self.folder / f"server-{port}.jsonl")
 
     @contextlib.contextmanager
     def running(self, **more):
         log = self.folder / f"server-{self.port}.log"
-        settings = environment(PORT=self.port, ISSUER=self.issuer, JOURNAL=self.journal.path, **more)
-        with running(["node", HOME / "server.mjs"], log, env=settings) as process:
+        settings = {"PORT": self.port, "JOURNAL": self.journal.path, **more}
+        if self.provider:
+            settings |= {"ISSUER": self.provider.issuer, "METADATA": self.provider.metadata}
+        with running(["node", HOME / "server.mjs"], log, env=environment(**settings)) as process:
             wait_until(lambda: accepts(self.port), process, log)
             yield self
 

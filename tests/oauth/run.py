@@ -6,6 +6,8 @@ At the end, everything that was written or shown is searched for every secret th
 """
 
 import argparse
+import collections
+import concurrent.futures
 import contextlib
 import pathlib
 import sys
@@ -26,6 +28,8 @@ from parts import install  # noqa: E402
 from sentinel import FOR_PAGES, Secrets, places  # noqa: E402
 from stage import Stage  # noqa: E402
 
+# Most of a scenario is waiting for something to end.
+AT_ONCE = 3
 SCREENS = ROOT / "target" / "tmp" / "oauth-screens"
 # Of each kind, the sentinel must have seen some, or it would find nothing because it looked for nothing.
 EXPECTED = ("access token", "refresh token", "code", "verifier", "client secret", "state", "cookie", "login link", "key", "entered")
@@ -42,10 +46,15 @@ def main():
         return 0
     install()
     chosen = [row for row in rows() if options.scenario in row[0]]
-    count = {"passed": 0, "failed": 0, "skipped": 0}
+    count = collections.Counter()
     with contextlib.ExitStack() as stack:
         folder = options.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="tollgate-oauth-"))
-        stages = [play(pathlib.Path(folder), name, scenario, count) for name, scenario in chosen]
+        pool = stack.enter_context(concurrent.futures.ThreadPoolExecutor(AT_ONCE))
+        stages = []
+        for stage, verdict, text in pool.map(lambda row: play(pathlib.Path(folder), *row), chosen):
+            print(text, flush=True)
+            count[verdict] += 1
+            stages.append(stage)
         search(stages, count, is_whole=not options.scenario)
     skipped = f", {count['skipped']} skipped" if count["skipped"] else ""
     print(f"oauth: {count['passed']} passed, {count['failed']} failed{skipped}")
@@ -57,26 +66,21 @@ def rows():
     return [*steps.ALL, ("chromium", lambda stage: chromium.play(stage, SCREENS))]
 
 
-def play(folder, name, scenario, count):
-    """Plays a scenario and prints what came of it; gives its stage."""
+def play(folder, name, scenario):
+    """Plays a scenario; gives its stage, the verdict, and what is to be told of it."""
     stage = Stage(folder / name)
     if name == "chromium" and not webdriver.is_installed():
-        count["skipped"] += 1
-        print(f"{name:<40}skipped: Debian's chromium and chromium-driver are not here")
-        return stage
+        return stage, "skipped", f"{name:<40}skipped: Debian's chromium and chromium-driver are not here"
     begun = time.monotonic()
+    verdict, story = "passed", ""
     try:
         with stage:
             scenario(stage)
-        verdict = "passed"
     except (Exception, NotReady) as fault:  # noqa: BLE001
         verdict = "failed"
-        print("".join(traceback.format_exception(fault, limit=-4)))
-        for gateway in stage.gateways:
-            print(f"-- {gateway.home.name}:\n{tail(gateway.log)}")
-    count[verdict] += 1
-    print(f"{name:<40}{verdict:<10}{time.monotonic() - begun:5.1f} s", flush=True)
-    return stage
+        story = "\n" + "".join(traceback.format_exception(fault, limit=-4))
+        story += "".join(f"-- {gateway.home.name}:\n{tail(gateway.log)}\n" for gateway in stage.gateways if gateway.log.exists())
+    return stage, verdict, f"{name:<40}{verdict:<10}{time.monotonic() - begun:5.1f} s{story}"
 
 
 def search(stages, count, is_whole):

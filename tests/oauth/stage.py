@@ -34,7 +34,7 @@ class Stage(contextlib.ExitStack):
         """Starts an authorization server and a server that wants its tokens; gives both."""
         port = free_port()
         provider = self.enter_context(self.provider(port, **settings).running())
-        return provider, self.enter_context(Server(self.folder, port, provider.issuer).running())
+        return provider, self.enter_context(Server(self.folder, port, provider).running())
 
     def gateway(self, provider, server, name="gateway", auth=(), **more):
         """A gateway in front of a server; not started yet."""

@@ -103,6 +103,10 @@ fn what_people_connect_is_told_with_what_acts() {
             "url = \"http://p.corp.example/\"\ninsecure_http = true\n[auth]\nmode = \"bearer\"\n",
         ),
         (
+            "servers/q.toml",
+            "url = \"https://q.example/\"\n[auth]\nmode = \"oauth\"\nissuer = \"https://10.0.0.7/\"\n",
+        ),
+        (
             "egress.toml",
             "[[private]]\nhost = \"p.corp.example\"\nport = 80\nfor = [\"server:p\"]\n\
              [[private]]\nhost = \"login.microsoftonline.com\"\nport = 443\nfor = [\"oauth:m\"]\n",
@@ -122,6 +126,8 @@ fn what_people_connect_is_told_with_what_acts() {
         "keyring   /nonexistent/state/keyring, sealed by the key in env:KEY\n",
         "warning   the key of the keyring is in the variable KEY, which other programs of this user can read; use \
          credential: or file:\n",
+        "warning   the authorization server of `q` cannot be reached: `https://10.0.0.7` is in 10.0.0.0/8 (private use, RFC \
+         1918); a [[private]] table in egress.toml with host = \"10.0.0.7\", port = 443 and for = [\"oauth:q\"] would open it\n",
         "warning   server `p` gets credentials over plain http, which everybody on the way can read; use https\n",
     ] {
         assert!(text.contains(line), "{line}\n{text}");

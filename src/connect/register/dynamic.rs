@@ -19,6 +19,12 @@ use crate::{
     policy::{self, TokenAuth},
 };
 
+/// Kinds of applications (OpenID Connect Registration, section 2).
+const WEB: &str = "web";
+const NATIVE: &str = "native";
+/// The code of a refusal that is about where the browser comes back to (section 3.2.2).
+const WRONG_REDIRECT: &str = "invalid_redirect_uri";
+
 /// What is asked for (section 2).
 #[derive(Serialize)]
 struct Wanted<'a> {
@@ -66,10 +72,37 @@ pub(super) async fn register(
             )
         })?;
     let redirect = format!("{public_url}/oauth/callback");
+    let kind = application_type(&redirect);
+    let mut answer = ask(way, url, &redirect, kind, auth).await?;
+    if code(&answer).as_deref() == Some(WRONG_REDIRECT) {
+        // Providers differ about the kind of those who are called back on their own machine.
+        let kind = if kind == WEB { NATIVE } else { WEB };
+        answer = ask(way, url, &redirect, kind, auth).await?;
+    }
+    if !answer.status.is_success() {
+        return Err(lacking(refused(&answer)));
+    }
+    let registered = json(&answer).and_then(|text| serde_json::from_slice(text).ok());
+    let registered: Registered = registered
+        .ok_or_else(|| lacking("the answer to its registration was not understood".to_owned()))?;
+    registered
+        .into_client(auth)
+        .map_err(|what| lacking(what.to_owned()))
+}
+
+/// Asks for a client of this kind; gives an answer that stands.
+async fn ask(
+    way: Way<'_>,
+    url: &str,
+    redirect: &str,
+    kind: &'static str,
+    auth: TokenAuth,
+) -> Result<Fetched, Error> {
+    let server = || way.permit.server().name.clone();
     let wanted = Wanted {
         client_name: "Tollgate",
-        application_type: application_type(&redirect),
-        redirect_uris: [&redirect],
+        application_type: kind,
+        redirect_uris: [redirect],
         grant_types: ["authorization_code", "refresh_token"],
         response_types: ["code"],
         token_endpoint_auth_method: word(auth),
@@ -92,15 +125,7 @@ pub(super) async fn register(
             ),
         });
     }
-    if !answer.status.is_success() {
-        return Err(lacking(refused(&answer)));
-    }
-    let registered = json(&answer).and_then(|text| serde_json::from_slice(text).ok());
-    let registered: Registered = registered
-        .ok_or_else(|| lacking("the answer to its registration was not understood".to_owned()))?;
-    registered
-        .into_client(auth)
-        .map_err(|what| lacking(what.to_owned()))
+    Ok(answer)
 }
 
 /// How the client will authenticate: as a public client where it may, since some providers take any secret beside PKCE
@@ -120,7 +145,7 @@ fn application_type(redirect: &str) -> &'static str {
     let is_own = url
         .as_ref()
         .is_some_and(|url| url.scheme() == "https" && !is_local(url.host()));
-    if is_own { "web" } else { "native" }
+    if is_own { WEB } else { NATIVE }
 }
 
 fn is_local(host: Option<Host<&str>>) -> bool {
@@ -132,17 +157,20 @@ fn is_local(host: Option<Host<&str>>) -> bool {
     }
 }
 
-/// A refusal in words for the operator, with the provider's error code where it gives one.
-fn refused(answer: &Fetched) -> String {
+/// The provider's error code, where it gives one.
+fn code(answer: &Fetched) -> Option<String> {
     #[derive(Deserialize)]
     struct Refused {
         error: String,
     }
     let said = json(answer).and_then(|text| serde_json::from_slice::<Refused>(text).ok());
-    let code = said
-        .map(|said| said.error)
-        .filter(|code| challenge::is_code(code));
-    let code = code.map_or_else(String::new, |code| format!(" ({code})"));
+    said.map(|said| said.error)
+        .filter(|code| challenge::is_code(code))
+}
+
+/// A refusal in words for the operator.
+fn refused(answer: &Fetched) -> String {
+    let code = code(answer).map_or_else(String::new, |code| format!(" ({code})"));
     let (host, status) = (&answer.destination.host, answer.status.as_u16());
     format!("`{host}` answered {status}{code} to a registration")
 }

@@ -41,6 +41,10 @@ async fn a_provider_in_trouble_takes_no_token_that_is_good() {
     for _ in 0..5 {
         assert_eq!(process.token(&permit).await.unwrap(), "at-1");
     }
+    world.issuer.done(1).await;
+    for _ in 0..5 {
+        assert_eq!(process.token(&permit).await.unwrap(), "at-1");
+    }
     process.connections.drain().await;
     assert_eq!(world.issuer.refreshes(), 1);
 }

@@ -106,6 +106,7 @@ const QUIET: &[&str] = &[
     "serde",
     "serde_json",
     "sha2",
+    "subtle",
     "thiserror",
     "tokio-rustls",
     "tokio-util",

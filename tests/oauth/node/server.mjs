@@ -1,6 +1,6 @@
 // An MCP server of the TypeScript SDK that demands tokens of an authorization server, in both eras. Settings are
-// environment variables: PORT, ISSUER, JOURNAL (a file: each call, one JSON object a line), DEMANDS (JSON: the name and the
-// value of a header field; it is demanded in place of a token).
+// environment variables: PORT, ISSUER and METADATA (where its document is), JOURNAL (a file: each call, one JSON object a
+// line), DEMANDS (JSON: the name and the value of a header field; it is demanded in place of a token).
 //
 // `look` only reads, `add` has an effect, `manage` wants the scope `mcp:manage`, `who` says whose the token is.
 
@@ -21,7 +21,7 @@ import {
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import * as z from 'zod';
 
-const { PORT, ISSUER, JOURNAL, DEMANDS } = process.env;
+const { PORT, ISSUER, METADATA, JOURNAL, DEMANDS } = process.env;
 const resource = new URL(`http://127.0.0.1:${PORT}/mcp`);
 const SCOPES = ['mcp:read', 'mcp:write'];
 
@@ -65,7 +65,7 @@ function demandsField(name, value) {
 
 /** Lets through what has a token of the authorization server for this server. */
 async function demandsToken() {
-    const metadata = await (await fetch(`${ISSUER}/.well-known/openid-configuration`)).json();
+    const metadata = await (await fetch(METADATA)).json();
     const documents = { oauthMetadata: metadata, resourceServerUrl: resource, scopesSupported: SCOPES };
     const keys = createRemoteJWKSet(new URL(metadata.jwks_uri), { cooldownDuration: 0 });
     const gate = requireBearerAuth({

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    address::{Host, Leg, Scheme},
+    address::{Host, Leg, Scheme, Target},
     clock::{Clock, SystemClock},
     config::{Environment, Method, Settings},
     policy::{Access, AccessMode, Auth, Local, Pin, Server, Snapshot, lints},
@@ -23,6 +23,11 @@ pub(super) fn warnings(
         servers
             .iter()
             .filter_map(|server| unreachable(server, policy)),
+    );
+    warnings.extend(
+        servers
+            .iter()
+            .filter_map(|server| issuer_unreachable(server, policy)),
     );
     warnings.extend(servers.iter().filter_map(|server| unpinned(server)));
     warnings.extend(
@@ -99,6 +104,18 @@ fn unreachable(server: &Server, policy: &Snapshot) -> Option<String> {
         .err()?;
     Some(format!(
         "server `{}` cannot be reached: {blocked}",
+        server.name
+    ))
+}
+
+/// An authorization server that the file names, and whose address is refused before any name is asked.
+fn issuer_unreachable(server: &Server, policy: &Snapshot) -> Option<String> {
+    let issuer = server.auth.oauth()?.issuer.as_deref()?;
+    let target = Target::from_wire(issuer).ok()?;
+    let leg = Leg::OAuth(server.name.clone());
+    let blocked = policy.addresses.before_resolving(&leg, &target).err()?;
+    Some(format!(
+        "the authorization server of `{}` cannot be reached: {blocked}",
         server.name
     ))
 }

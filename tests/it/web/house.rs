@@ -1,0 +1,538 @@
+//! The pages behind a real listener, over the real store, vault and connections, with a provider that answers as the test
+//! says; and a visitor, who is a browser as far as cookies and forms go.
+
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http::{HeaderMap, Request, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{net::TcpStream, runtime::Handle, sync::mpsc};
+use tokio_util::sync::CancellationToken;
+use tollgate::{
+    address::{Grant, Host, Leg, Port, Rules},
+    audit::{Journal, Options},
+    config::Endpoint,
+    connect::{Connections, Needs, Terms},
+    egress::Egress,
+    identity::{Browsers, Identity},
+    listen::{Bound, Limits, Lobby, accept},
+    policy::{Auth, OAuth, Server, Shared, Snapshot},
+    secret::Secret,
+    store::Store,
+    subject::Admins,
+    telemetry::Metrics,
+    vault::Keyring,
+    web::Web,
+};
+
+use super::sign_ins::Hand;
+use crate::{
+    egress::{ample, no_roots},
+    support::{
+        client::patiently,
+        dialer::{RecordingDialer, TableResolver},
+        permit::Maker,
+        provider::{Answers, Provider},
+    },
+};
+
+/// Where browsers reach the pages.
+pub(super) const LOCAL: &str = "http://127.0.0.1:8703";
+/// The same, where a proxy ends TLS.
+pub(super) const SECURE: &str = "https://tollgate.example.com";
+/// The server's authorization server.
+pub(super) const ISSUER: &str = "http://127.0.0.2:9000";
+const SERVER: &str = "http://127.0.0.1:9000/mcp";
+const RESOURCE: &str = "http://127.0.0.1:9000/.well-known/oauth-protected-resource/mcp";
+
+/// A text that must come out as it is, wherever it is shown.
+pub(super) const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'&";
+
+/// The pages, and the world around them.
+pub(super) struct House {
+    pub(super) clock: Arc<Hand>,
+    pub(super) provider: Provider,
+    pub(super) web: Web,
+    pub(super) policy: Arc<ArcSwap<Snapshot>>,
+    pub(super) folder: TempDir,
+    public_url: &'static str,
+    address: SocketAddr,
+    journal: Journal,
+    metrics: Arc<Metrics>,
+    drain: CancellationToken,
+    _made: mpsc::Receiver<tollgate::policy::Permit>,
+}
+
+impl House {
+    pub(super) async fn local() -> Self {
+        Self::at(LOCAL, |_| Identity::local("ann", "default")).await
+    }
+
+    pub(super) async fn secure() -> Self {
+        Self::at(SECURE, |_| Identity::local("ann", "default")).await
+    }
+
+    /// Pages at `public_url`, for the people whom `identity` knows.
+    pub(super) async fn at(
+        public_url: &'static str,
+        identity: impl FnOnce(Arc<Hand>) -> Identity,
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Hand::new();
+        let metrics = Arc::<Metrics>::default();
+        let options = Options::new(folder.path().join("audit"));
+        let journal = Journal::open(options, clock.clone(), &metrics).unwrap();
+        let keyring = Keyring::open(&folder.path().join("keyring")).unwrap();
+        let file = folder.path().join("tollgate.db");
+        let store = Store::open_by(&file, &keyring, clock.clone(), metrics.clone()).unwrap();
+        let store = Arc::new(store);
+        let provider = Provider::start(None, answers(&usual())).await;
+        let terms = Arc::new(ArcSwap::from_pointee(Terms {
+            public_url: public_url.into(),
+            client_metadata_url: None,
+            return_to: vec!["https://app.example.com/done".into()],
+        }));
+        let (made, _made) = mpsc::channel(8);
+        let connections = Connections::new(Needs {
+            records: store.clone(),
+            vault: keyring.vault(),
+            egress: Egress::new(
+                TableResolver::of(&[]),
+                RecordingDialer::to(provider.address),
+                no_roots(),
+                ample(),
+                metrics.clone(),
+            ),
+            runtime: Handle::current(),
+            journal: journal.clone(),
+            metrics: metrics.clone(),
+            clock: clock.clone(),
+            terms: terms.clone(),
+            spool: folder.path().join("spool"),
+            made,
+        });
+        let policy = Arc::new(ArcSwap::from_pointee(policy()));
+        let web = Web::new(tollgate::web::Needs {
+            connections,
+            browsers: Browsers::new(
+                identity(clock.clone()),
+                store,
+                keyring.mac("sessions"),
+                clock.clone(),
+            ),
+            policy: {
+                let policy = policy.clone();
+                Arc::new(move || policy.load_full())
+            },
+            terms,
+            mac: keyring.mac("web"),
+            journal: journal.clone(),
+            metrics: metrics.clone(),
+            clock: clock.clone(),
+        });
+        let mut bound = Bound::new(&Endpoint::Tcp("127.0.0.1:0".parse().unwrap()), 1).unwrap();
+        let Endpoint::Tcp(address) = bound.address else {
+            panic!("a TCP listener");
+        };
+        let drain = CancellationToken::new();
+        let lobby = Lobby::new(Limits::default(), None, metrics.clone(), drain.clone());
+        let socket = bound.sockets.pop().unwrap();
+        tokio::spawn(accept(socket, lobby, web.clone()));
+        Self {
+            clock,
+            provider,
+            web,
+            policy,
+            folder,
+            public_url,
+            address,
+            journal,
+            metrics,
+            drain,
+            _made,
+        }
+    }
+
+    /// A browser that is signed in as the local user.
+    pub(super) async fn visitor(&self) -> Visitor<'_> {
+        let mut visitor = self.stranger();
+        let link = self.web.invite(None, None).await.unwrap();
+        visitor.sign_in(&link.invitation.token).await;
+        visitor
+    }
+
+    /// A browser that is not.
+    pub(super) fn stranger(&self) -> Visitor<'_> {
+        Visitor {
+            house: self,
+            cookies: BTreeMap::new(),
+        }
+    }
+
+    /// Sends a request as it is.
+    pub(super) async fn send(&self, request: Request<Full<Bytes>>) -> Page {
+        send(self.address, request).await
+    }
+
+    /// `kind method outcome code` of every record but those of the process; none shows a secret.
+    pub(super) async fn records(&self) -> Vec<String> {
+        self.drain.cancel();
+        self.journal.close().await.unwrap();
+        let records = crate::audit::records(&self.folder.path().join("audit"));
+        let text = |record: &Value, key: &str| record[key].as_str().unwrap_or("-").to_owned();
+        let summary = |record: &Value| {
+            ["kind", "method", "outcome", "code"]
+                .map(|key| text(record, key))
+                .join(" ")
+        };
+        records.iter().map(summary).collect()
+    }
+
+    pub(super) fn metrics(&self) -> String {
+        self.metrics.render()
+    }
+
+    /// The database, in somebody else's hands.
+    pub(super) fn sql(&self, statement: &str) -> usize {
+        let file = self.folder.path().join("tollgate.db");
+        let connection = rusqlite::Connection::open(file).unwrap();
+        connection.execute(statement, []).unwrap()
+    }
+
+    /// Answers to these questions from now on.
+    pub(super) fn answer(&self, list: &[(&str, Value)]) {
+        self.provider.answer(answers(list));
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: String,
+}
+
+impl Page {
+    pub(super) fn header(&self, name: impl header::AsHeaderName) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// What is set, one line each.
+    pub(super) fn cookies(&self) -> Vec<&str> {
+        let lines = self.headers.get_all(header::SET_COOKIE).iter();
+        lines.map(|line| line.to_str().unwrap()).collect()
+    }
+
+    /// The words of the main part, one space between each two.
+    pub(super) fn words(&self) -> String {
+        let (_, main) = self.body.split_once("<main").expect("a main part");
+        let (main, _) = main.split_once("</main>").unwrap();
+        let (_, main) = main.split_once('>').unwrap();
+        let mut text = String::new();
+        for piece in main.split('<') {
+            let words = piece.split_once('>').map_or(piece, |(_, words)| words);
+            text.push(' ');
+            text.push_str(words);
+        }
+        let words: Vec<_> = text.split_whitespace().collect();
+        let text = words.join(" ").replace("&lt;", "<").replace("&gt;", ">");
+        text.replace("&quot;", "\"").replace("&amp;", "&")
+    }
+
+    /// The hidden fields of the form that is sent to `action`.
+    pub(super) fn fields(&self, action: &str) -> Vec<(String, String)> {
+        let begin = format!("action=\"{action}\"");
+        let (_, form) = self.body.split_once(&begin).expect("the form");
+        let (form, _) = form.split_once("</form>").unwrap();
+        let inputs = form.split("<input type=\"hidden\"").skip(1);
+        inputs
+            .map(|input| {
+                let attribute = |name: &str| {
+                    let (_, rest) = input.split_once(&format!("{name}=\"")).unwrap();
+                    let (value, _) = rest.split_once('"').unwrap();
+                    value.replace("&amp;", "&")
+                };
+                (attribute("name"), attribute("value"))
+            })
+            .collect()
+    }
+
+    /// The provider's address that a browser goes to from here.
+    pub(super) fn provider(&self) -> url::Url {
+        let (_, url) = self
+            .header("refresh")
+            .split_once("0; url=")
+            .expect("a refresh");
+        url.parse().unwrap()
+    }
+}
+
+/// A browser.
+#[derive(Clone)]
+pub(super) struct Visitor<'h> {
+    house: &'h House,
+    pub(super) cookies: BTreeMap<String, String>,
+}
+
+impl Visitor<'_> {
+    /// A request with this browser's cookies and the site's name.
+    pub(super) fn request(&self, method: &str, path: &str) -> http::request::Builder {
+        let (_, host) = self.house.public_url.split_once("://").unwrap();
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, host);
+        if !self.cookies.is_empty() {
+            let pairs = self
+                .cookies
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"));
+            let line: Vec<_> = pairs.collect();
+            request = request.header(header::COOKIE, line.join("; "));
+        }
+        request
+    }
+
+    pub(super) async fn get(&mut self, path: &str) -> Page {
+        let request = self.request("GET", path).body(Full::default()).unwrap();
+        self.send(request).await
+    }
+
+    /// Sends a form as browsers do.
+    pub(super) async fn post(&mut self, path: &str, fields: &[(String, String)]) -> Page {
+        let request = self.form(path, fields);
+        self.send(request).await
+    }
+
+    pub(super) fn form(&self, path: &str, fields: &[(String, String)]) -> Request<Full<Bytes>> {
+        let (head, ()) = self.request("POST", path).body(()).unwrap().into_parts();
+        let (_, host) = self.house.public_url.split_once("://").unwrap();
+        let mut request = form(host, path, fields);
+        let headers = request.headers_mut();
+        headers.extend(head.headers);
+        headers.insert(header::ORIGIN, self.house.public_url.parse().unwrap());
+        request
+    }
+
+    /// Sends a request and keeps what it sets.
+    pub(super) async fn send(&mut self, request: Request<Full<Bytes>>) -> Page {
+        let page = self.house.send(request).await;
+        for line in page.cookies() {
+            let (pair, attributes) = line.split_once("; ").unwrap();
+            let (name, value) = pair.split_once('=').unwrap();
+            if attributes.contains("Max-Age=0;") {
+                self.cookies.remove(name);
+            } else {
+                self.cookies.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        page
+    }
+
+    /// Presses the button of the form that is sent to `action`, on the page at `path`.
+    pub(super) async fn press(&mut self, path: &str, action: &str) -> Page {
+        let page = self.get(path).await;
+        assert_eq!(page.status, 200, "{}", page.body);
+        self.post(action, &page.fields(action)).await
+    }
+
+    pub(super) async fn sign_in(&mut self, token: &str) {
+        let page = self.post("/login", &[field("token", token)]).await;
+        assert_eq!(
+            (page.status, page.header("location")),
+            (303, "/"),
+            "{}",
+            page.body
+        );
+    }
+
+    /// Begins to connect; gives the page that leads to the provider.
+    pub(super) async fn begin(&mut self) -> Page {
+        let page = self.press("/connect/demo", "/connect/demo").await;
+        assert_eq!(page.status, 200, "{}", page.body);
+        page
+    }
+
+    /// Comes back from the provider with this instead of a code, if anything; gives the page that tells what came of it.
+    pub(super) async fn comes_back(&mut self, begun: &Page, with: &str) -> Page {
+        let path = callback(begun, with);
+        let page = self.get(&path).await;
+        assert_eq!(
+            (page.status, page.header("location")),
+            (303, "/result"),
+            "{}",
+            page.body
+        );
+        self.get("/result").await
+    }
+}
+
+/// Sends a request as it is.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is a browser's side: it connects to Tollgate, on loopback"
+)]
+pub(super) async fn send(address: SocketAddr, request: Request<Full<Bytes>>) -> Page {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let io = TokioIo::new(stream);
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+    tokio::spawn(connection);
+    let answer = patiently(sender.send_request(request)).await.unwrap();
+    let (head, body) = answer.into_parts();
+    let body = patiently(body.collect()).await.unwrap().to_bytes();
+    Page {
+        status: head.status.as_u16(),
+        headers: head.headers,
+        body: String::from_utf8(body.to_vec()).unwrap(),
+    }
+}
+
+/// A form, as a browser at `http://{host}` sends it.
+pub(super) fn form(host: &str, path: &str, fields: &[(String, String)]) -> Request<Full<Bytes>> {
+    let body = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(fields)
+        .finish();
+    Request::post(path)
+        .header(header::HOST, host)
+        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .header(header::ORIGIN, format!("http://{host}"))
+        .header("sec-fetch-site", "same-origin")
+        .body(Full::from(body))
+        .unwrap()
+}
+
+/// Where the provider sends the browser back to; `with` are parameters beside `state` and `iss`.
+pub(super) fn callback(begun: &Page, with: &str) -> String {
+    let url = begun.provider();
+    let (_, state) = url.query_pairs().find(|(name, _)| name == "state").unwrap();
+    format!("/oauth/callback?{with}&state={state}&iss=http%3A%2F%2F127.0.0.2%3A9000")
+}
+
+pub(super) fn field(name: &str, value: &str) -> (String, String) {
+    (name.to_owned(), value.to_owned())
+}
+
+/// A server of each kind, and one of another tenant.
+fn policy() -> Snapshot {
+    let knobs = OAuth {
+        allow_http_loopback: true,
+        revoke: true,
+        ..OAuth::default()
+    };
+    let shared = Shared {
+        header: None,
+        secret: Arc::new(Secret::new(b"the-operators-own".to_vec())),
+    };
+    let servers = [
+        server("demo", Some(HOSTILE), Auth::OAuth(Box::new(knobs))),
+        server(
+            "key",
+            Some("Key"),
+            Auth::Header("x-api-key".parse().unwrap()),
+        ),
+        server("token", None, Auth::Bearer),
+        server("open", Some("Open"), Auth::None),
+        server("shared", None, Auth::Shared(shared)),
+        Server {
+            tenants: vec!["other".into()],
+            ..server("foreign", None, Auth::None)
+        },
+    ];
+    let grants = ["127.0.0.1", "127.0.0.2", "127.0.0.3"].map(|host| Grant {
+        host: Host::Ip(host.parse().unwrap()),
+        port: Port::Any,
+        addresses: Vec::new(),
+        address: None,
+        legs: vec![Leg::OAuth("demo".into())],
+        origin: "egress.toml:1: [[private]]".into(),
+    });
+    let named = servers.map(|server| (server.name.clone(), Arc::new(server)));
+    Snapshot {
+        generation: 1,
+        servers: named.into_iter().collect(),
+        admins: Admins {
+            users: vec!["ann".into()],
+            groups: Vec::new(),
+        },
+        addresses: Arc::new(Rules {
+            grants: grants.into(),
+            ..Rules::default()
+        }),
+        ..Snapshot::default()
+    }
+}
+
+fn server(name: &str, title: Option<&str>, auth: Auth) -> Server {
+    let maker = Maker {
+        auth,
+        ..Maker::new(SERVER)
+    };
+    let mut snapshot = maker.snapshot();
+    let server = snapshot.servers.remove("demo").and_then(Arc::into_inner);
+    Server {
+        name: name.into(),
+        title: title.map(Arc::from),
+        ..server.unwrap()
+    }
+}
+
+fn answers(list: &[(&str, Value)]) -> Answers {
+    let answer = |answer: &Value| serde_json::from_value(answer.clone()).unwrap();
+    let each = list.iter();
+    each.map(|(question, one)| ((*question).to_owned(), vec![answer(one)]))
+        .collect()
+}
+
+/// A provider that works.
+fn usual() -> Vec<(&'static str, Value)> {
+    let challenge = format!("Bearer resource_metadata=\"{RESOURCE}\", scope=\"read\"");
+    vec![
+        (
+            "POST http://127.0.0.1:9000/mcp",
+            json!({"status": 401, "headers": {"www-authenticate": challenge}}),
+        ),
+        (
+            "GET http://127.0.0.1:9000/.well-known/oauth-protected-resource/mcp",
+            json!({"body": {"resource": SERVER, "authorization_servers": [ISSUER]}}),
+        ),
+        (
+            "GET http://127.0.0.2:9000/.well-known/oauth-authorization-server",
+            json!({"body": metadata()}),
+        ),
+        (
+            "POST http://127.0.0.2:9000/register",
+            json!({"status": 201, "body": {
+                "client_id": "c-1", "token_endpoint_auth_method": "none",
+            }}),
+        ),
+        (
+            "POST http://127.0.0.2:9000/token",
+            json!({"body": {
+                "access_token": "at-1", "refresh_token": "rt-1", "token_type": "Bearer",
+                "expires_in": 3600, "scope": "read",
+            }}),
+        ),
+        ("POST http://127.0.0.3:9000/revoke", json!({})),
+    ]
+}
+
+/// What the authorization server says of itself.
+pub(super) fn metadata() -> Value {
+    json!({
+        "issuer": ISSUER,
+        "authorization_endpoint": format!("{ISSUER}/authorize"),
+        "token_endpoint": format!("{ISSUER}/token"),
+        "registration_endpoint": format!("{ISSUER}/register"),
+        "revocation_endpoint": "http://127.0.0.3:9000/revoke",
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "authorization_response_iss_parameter_supported": true,
+    })
+}
