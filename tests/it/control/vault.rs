@@ -139,7 +139,7 @@ fn keys_are_rotated_while_a_process_runs() {
     let ops = served.address("ops");
     let metrics = http(
         &ops,
-        "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+        &format!("GET /metrics HTTP/1.1\r\nhost: {ops}\r\nconnection: close\r\n\r\n"),
     );
     let line = format!("tollgate_vault_records{{kid=\"{new}\"}} 3\n");
     assert!(metrics.contains(&line), "{metrics}");
