@@ -3,7 +3,7 @@
 import json
 
 import direct
-from agent import LEGACY, URL_REQUIRED
+from agent import LEGACY, URL_REQUIRED, link
 from harness.process import free_port
 from parts import Server, certificate
 from person import is_connected
@@ -21,6 +21,7 @@ def connect_and_call(stage):
     provider, server, gateway = stage.whole()
     ann, bob = stage.agent(gateway), stage.agent(gateway, "bob")
     wants_link(gateway, ann.call("look"), "connect.required")
+    assert link(ann.call("tollgate__connections"), gateway.public_url) == f"{gateway.public_url}/connect/{SERVER}"
     person = stage.person(gateway)
     said = person.confirm(SERVER).words()
     for shown in ("You sign in at 127.0.0.1", "mcp:read", "You come back to 127.0.0.1"):

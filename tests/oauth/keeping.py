@@ -2,11 +2,14 @@
 
 import concurrent.futures
 import contextlib
+import http.client
+import json
 import signal
 import urllib.parse
 import urllib.request
 
 from harness.process import answers_200, free_port
+from harness.tollgate import write
 from parts import Server
 from person import is_connected
 from stage import SERVER, expired, until
@@ -30,16 +33,16 @@ def refresh_after_the_end(stage):
 
 
 @scenario
-def two_gateways_one_database(stage):
+def eight_processes_one_database(stage):
     provider, server = stage.pair(LIFETIME=SHORT)
-    first = stage.gateway(provider, server, "first")
+    first = stage.gateway(provider, server, "process-0")
     stage.start(first)
-    second = stage.gateway(provider, server, "second", beside=first)
-    stage.start(second)
+    others = [stage.gateway(provider, server, f"process-{number}", beside=first) for number in range(1, 8)]
+    for gateway in others:
+        stage.start(gateway)
     stage.person(first).connected(SERVER)
-    agents = [stage.agent(gateway) for gateway in (first, second) for _ in range(4)]
-    together([lambda agent=agent: good(agent.call("look")) for agent in agents])
-    for turn in range(1, 4):
+    agents = [stage.agent(gateway) for gateway in (first, *others) for _ in range(8)]
+    for turn in range(1, 3):
         expired(provider)
         together([lambda agent=agent: good(agent.call("look")) for agent in agents])
         assert refreshes(provider) == turn, f"{refreshes(provider)} refreshes after {turn} ends"
@@ -78,6 +81,37 @@ def disconnect_revokes(stage):
     person.connected(SERVER)
     good(agent.call("look"))
     assert len(provider.journal.answered(route="registration")) == 1
+
+
+@scenario
+def a_server_is_removed(stage):
+    provider, _, gateway = stage.whole()
+    agents = {user: stage.agent(gateway, user) for user in ("ann", "bob")}
+    for user, agent in agents.items():
+        stage.person(gateway, user).connected(SERVER)
+        good(agent.call("look"))
+    # Without its file, and the grants that name it, it is only not there.
+    files = [gateway.policy / "servers" / f"{SERVER}.toml", gateway.policy / "egress.toml"]
+    texts = [file.read_text() for file in files]
+    for file in files:
+        file.unlink()
+    gateway.run("reload")
+    assert not agents["ann"].call("look").is_good()
+    for file, text in zip(files, texts):
+        write(file, text)
+    gateway.run("reload")
+    good(agents["ann"].call("look"))
+    listed = json.loads(gateway.run("connections", "--json").stdout)
+    assert {(each["user"], each["server"], each["state"]) for each in listed} == {
+        ("ann", SERVER, "connected"),
+        ("bob", SERVER, "connected"),
+    }, listed
+    assert "2 connections to `notes` ended, 2 revoked" in gateway.run("server", "remove", SERVER).stdout
+    given = {entry["answer"]["refresh_token"] for entry in provider.tokens()}
+    revoked = {entry["params"]["token"] for entry in provider.journal.answered(route="revocation", status=200)}
+    assert given <= revoked, "a refresh token was not revoked"
+    for agent in agents.values():
+        wants_link(gateway, agent.call("look"), "connect.required")
 
 
 @scenario
@@ -130,6 +164,30 @@ def the_end_during_a_refresh(stage):
     assert refreshes(provider) == 2
 
 
+@scenario
+def killed_during_a_refresh(stage):
+    provider, server = stage.pair(LIFETIME=SHORT)
+    gateway = stage.gateway(provider, server)
+    with gateway.running() as process, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        person, agent = stage.person(gateway), stage.agent(gateway)
+        person.connected(SERVER)
+        expired(provider)
+        provider.hold.touch()
+        call = pool.submit(quietly, agent.call, "look")
+        until(lambda: refreshes(provider) == 1, "a refresh that is held back")
+        process.kill()
+        process.wait()
+        provider.hold.unlink()
+        call.result()
+    stage.start(gateway)
+    # Whether the token was used up nobody knows; it is tried once more when the lease is over, and then the person asked.
+    until(lambda: agent.call("look").text().startswith("connect.reconnect"), "the end of the lease", seconds=60)
+    assert refreshes(provider) == 2
+    assert "a renewal broke off" in person.home().words(), person.home()
+    person.connected(SERVER)
+    good(agent.call("look"))
+
+
 def revoke(provider):
     """Revokes the newest refresh token, as its client could (RFC 7009)."""
     newest = provider.tokens()[-1]
@@ -149,5 +207,5 @@ def accepts_work(gateway):
 
 def quietly(function, *arguments):
     """Calls a function that may be cut off."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, http.client.HTTPException):
         function(*arguments)

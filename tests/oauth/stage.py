@@ -90,6 +90,8 @@ class Stage(contextlib.ExitStack):
                 secrets.add("agent key", key)
         for value in self.entered:
             secrets.add("entered", value)
+        for gateway in self.gateways:
+            self.said += [("an answer to the operator", text) for text in gateway.said]
         for agent in self.agents:
             self.said += [("an answer to an agent", body) for body in agent.bodies]
 
