@@ -1,8 +1,9 @@
 //! What `tollgate keys` and `tollgate vault` do: in the running process where there is one, which has what opens the
 //! keyring, and else alone, with the state held against a process that starts meanwhile.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
 
+use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -135,6 +136,7 @@ pub fn alone(
         return report(&place, None, &rows).map_err(told);
     };
     hold(settings, change.as_str(), || {
+        place.may_be_made(settings)?;
         let rows = rows(settings, &place)?;
         report(&place, Some(&change), &rows).map_err(told)
     })
@@ -163,6 +165,7 @@ fn hold<T>(
     work: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
     make_state_dir(&settings.state_dir)?;
+    own(&settings.state_dir)?;
     let socket = settings.control_socket();
     let _held = listen::unix(&socket, 0o600).map_err(|source| match source {
         listen::Error::InUse(_) => Error::Running(settings.state_dir.clone()),
@@ -175,6 +178,23 @@ fn hold<T>(
     // The next start replaces it as well.
     drop(fs::remove_file(&socket));
     worked
+}
+
+/// Root would leave files behind that the user of the state folder cannot use.
+fn own(state_dir: &Path) -> Result<(), Error> {
+    let found = fs::metadata(state_dir).map_err(|source| Error::State {
+        path: state_dir.to_owned(),
+        source,
+    })?;
+    if found.uid() == geteuid().as_raw() {
+        return Ok(());
+    }
+    let why = format!(
+        "`{}` belongs to uid {}; run this as that user, or while tollgate runs",
+        state_dir.display(),
+        found.uid()
+    );
+    Err(Error::Keys(why))
 }
 
 fn recorded<T>(

@@ -116,6 +116,8 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<Assembled, Erro
     let keyring = place.open(&loaded.settings)?;
     let guard = Guard::new(&loaded.settings, place, &keyring)?;
     let store = open_store(&loaded.settings.store, &keyring, &metrics)?;
+    // Before anything is taken up again; what it means is told once records can be.
+    store.refuse_older(guard.is_older(store.found()));
     let doors = Doors::open(&loaded, workers)?;
     let way_out = worker::WayOut {
         roots: egress::Tls::new(),

@@ -50,9 +50,14 @@ impl Place {
         })
     }
 
-    /// Opens the keyring, and makes one where there is none; but not beside a database that is in use, which no new one
-    /// could open.
+    /// Opens the keyring, and makes one where there is none.
     pub(super) fn open(&self, settings: &Settings) -> Result<Keyring, Error> {
+        self.may_be_made(settings)?;
+        Ok(Keyring::open_with(&self.keyring, self.kek.as_ref())?)
+    }
+
+    /// Refuses to have a keyring made beside a database that is in use, which no new one could open.
+    pub(super) fn may_be_made(&self, settings: &Settings) -> Result<(), Error> {
         let used = settings.store.metadata().is_ok_and(|found| found.len() > 0);
         if used && self.keyring.symlink_metadata().is_err() {
             return Err(Error::NoKeyring {
@@ -60,7 +65,7 @@ impl Place {
                 database: settings.store.clone(),
             });
         }
-        Ok(Keyring::open_with(&self.keyring, self.kek.as_ref())?)
+        Ok(())
     }
 }
 
@@ -114,14 +119,19 @@ impl Guard {
         self.seen().older
     }
 
-    /// Takes the number of changes for what it says of the database's age; tells where that is something new.
-    fn judge(&self, number: u64) -> Option<bool> {
-        let mut seen = self.seen();
-        let older = match seen.mark {
+    /// Whether a database with this number of changes is older than one that was in use here.
+    pub(super) fn is_older(&self, number: u64) -> bool {
+        match self.seen().mark {
             Marked::Never => false,
             Marked::At(at) => number < at,
             Marked::Unknown => true,
-        };
+        }
+    }
+
+    /// Takes the number of changes for what it says of the database's age; tells where that is something new.
+    fn judge(&self, number: u64) -> Option<bool> {
+        let older = self.is_older(number);
+        let mut seen = self.seen();
         if !older {
             self.raise(&mut seen, number);
         }

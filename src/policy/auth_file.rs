@@ -1,5 +1,6 @@
 //! `[auth]` of `servers/NAME.toml`.
 
+mod checks;
 mod oauth;
 
 use std::sync::Arc;

@@ -241,4 +241,21 @@ mod tests {
         let once = OAuth::default().with_presets("accounts.google.com");
         assert_eq!(once.with_presets("accounts.google.com"), once);
     }
+
+    #[test]
+    fn the_readme_lists_them() {
+        let readme = include_str!("../../policy/README.md");
+        for preset in PRESETS {
+            let start = format!("| {} |", preset.name);
+            let row = readme.lines().find(|line| line.starts_with(&start));
+            let row = row.unwrap_or_else(|| panic!("no row for {}", preset.name));
+            for host in preset.hosts {
+                assert!(row.contains(&host.replace('*', "\\*")), "{row}: {host}");
+            }
+            assert!(
+                row.contains(preset.trusted_issuer.unwrap_or_default()),
+                "{row}"
+            );
+        }
+    }
 }

@@ -169,7 +169,7 @@ impl Visit<'_> {
             Err(error) => return self.tell(Some(browser), about(&error, server)),
         };
         let url = &started.authorize_url;
-        let host = Url::parse(url).ok().filter(|url| is_web(url));
+        let host = Url::parse(url).ok().filter(is_web);
         let host = host.and_then(|url| url.host_str().map(str::to_owned));
         let host = host.ok_or_else(|| {
             let what = "its authorization endpoint is no web address".to_owned();

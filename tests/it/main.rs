@@ -12,7 +12,6 @@ mod connect_refresh;
 mod control;
 mod corpus;
 mod corpus_egress;
-mod corpus_oauth;
 mod demo;
 mod egress;
 mod explain;

@@ -88,8 +88,14 @@ impl Policy {
             fs::create_dir(made).unwrap();
             fs::set_permissions(made, fs::Permissions::from_mode(0o700)).unwrap();
         }
+        // Pages are for tests that are about them.
+        let web = if listen.contains("web = ") {
+            ""
+        } else {
+            "web = \"\"\n"
+        };
         let head = format!(
-            "state_dir = \"{}\"\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"127.0.0.1:0\"\nops = \"\"\nweb = \"\"\n{listen}\n",
+            "state_dir = \"{}\"\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"127.0.0.1:0\"\nops = \"\"\n{web}{listen}\n",
             state.display()
         );
         for (name, text) in &self.0 {

@@ -102,7 +102,7 @@ impl House {
 
     fn open(policy: &Policy, identity: Identity) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        policy.write(dir.path(), "");
+        policy.write(dir.path(), "web = \"127.0.0.1:0\"\n");
         let loader = Loader::new(dir.path().join("policy"), Environment::default());
         let loaded = loader.load().unwrap_or_else(|faults| panic!("{faults:?}"));
         let pipeline = Pipeline::new();
@@ -202,13 +202,12 @@ impl Authority {
 
     /// The policy of one server `s` at `address`, whose tokens this gives out.
     pub(crate) fn policy(&self, address: std::net::SocketAddr, keys: &str) -> Policy {
-        let (issuer, port) = (self.issuer(), self.0.address.port());
+        let issuer = self.issuer();
         let auth = format!(
             "[auth]\nmode = \"oauth\"\nclient_id = \"gate\"\nissuer = \"{issuer}\"\nallow_http_loopback = true\n\
              endpoints = {{ authorization = \"{issuer}/authorize\", token = \"{issuer}/token\" }}\n"
         );
-        let grant =
-            format!("[[private]]\nhost = \"127.0.0.1\"\nport = {port}\nfor = [\"oauth:s\"]\n");
+        let grant = "[[private]]\nhost = \"127.0.0.1\"\nport = \"any\"\nfor = [\"oauth:s\"]\n";
         Policy::local("")
             .server("s", address, keys, &auth)
             .file("egress.toml", grant)

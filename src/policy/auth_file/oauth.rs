@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::secret;
+use super::{checks, secret};
 use crate::{
     policy::{
         Endpoints, Inputs, OAuth, OnIssuerChange, Pkce, PreRegistered, Registration, Resource,
@@ -70,7 +70,7 @@ pub(super) fn read(table: &Table<'_>, inputs: &Inputs<'_>) -> OAuth {
         presets: Vec::new(),
         written: written.copied().collect(),
     };
-    check(table, &knobs);
+    checks::check(table, &knobs);
     if knobs.registration == Registration::Cimd && !inputs.client_metadata {
         let message = "needs `client_metadata_url` in `[connect]` of tollgate.toml, where authorization servers read who \
                        Tollgate is; set it, or use another registration";
@@ -86,75 +86,6 @@ pub(super) fn read(table: &Table<'_>, inputs: &Inputs<'_>) -> OAuth {
 fn host(url: &str) -> Option<String> {
     let endpoint = fetchable(url, true).ok()?;
     Some(endpoint.host().to_string())
-}
-
-/// Knobs that need one another, and knobs that leave one another without an effect.
-fn check(table: &Table<'_>, knobs: &OAuth) {
-    let (has, client) = (|key| table.has(key), table.has("client_id"));
-    let secret = has("client_secret");
-    let method = knobs.token_auth;
-    for (wrong, key, message) in [
-        (
-            client && !has("issuer"),
-            "client_id",
-            "needs `issuer`: a client is known to one authorization server and shown to no other; add it",
-        ),
-        (
-            secret && !client,
-            "client_secret",
-            "needs `client_id`; add it, or remove the secret",
-        ),
-        (
-            knobs.registration == Registration::PreRegistered && !client,
-            "registration",
-            "needs `client_id` and `issuer`; add them, or use another registration",
-        ),
-        (
-            client && matches!(knobs.registration, Registration::Cimd | Registration::Dcr),
-            "client_id",
-            "has no effect beside this registration; remove it, or set registration = \"pre-registered\"",
-        ),
-        (
-            has("endpoints") && !has("issuer"),
-            "endpoints",
-            "needs `issuer`: what is kept for people is kept by its name, and answers are held against it; add it",
-        ),
-        (
-            has("endpoints") && has("metadata_url"),
-            "metadata_url",
-            "has no effect beside `endpoints`, which stand in place of metadata; keep one of the two",
-        ),
-        (
-            has("endpoints") && has("trusted_issuer"),
-            "trusted_issuer",
-            "has no effect beside `endpoints`, which stand in place of metadata; remove it",
-        ),
-        (
-            secret && method == Some(TokenAuth::None),
-            "token_auth_method",
-            "with `none` the client_secret is never sent; remove one of the two",
-        ),
-        (
-            client && !secret && matches!(method, Some(TokenAuth::Basic | TokenAuth::Post)),
-            "token_auth_method",
-            "needs `client_secret`; add it, or use `none`",
-        ),
-    ] {
-        if wrong {
-            table.fault(table.place_of(key).fault(message));
-        }
-    }
-    check_scopes(table, knobs);
-}
-
-fn check_scopes(table: &Table<'_>, knobs: &OAuth) {
-    let (Some(scopes), Some(most)) = (&knobs.scopes, &knobs.scopes_max) else {
-        return;
-    };
-    for scope in scopes.iter().filter(|scope| !most.contains(scope)) {
-        let message = format!("`{scope}` is not in `scopes_max`; add it there, or remove it here");
-        table.fault(table.place_of("scopes").fault(message));
-    }
 }
 
 fn client(table: &Table<'_>, inputs: &Inputs<'_>) -> Option<PreRegistered> {

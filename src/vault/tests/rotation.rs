@@ -33,9 +33,11 @@ fn a_rotation_is_taken_up_while_records_stay_open() {
     let old = vault.seal(&bound(1), b"old");
     let kid = Keyring::rotate(&path, None).unwrap();
     assert_ne!(vault.primary(), kid, "nobody looked yet");
+    let other = ring.vault();
     assert!(vault.follow());
     assert!(!vault.follow(), "once");
     assert_eq!(vault.primary(), kid);
+    assert_eq!(other.primary(), kid, "all of one keyring follow together");
     assert!(vault.open(&bound(1), &old).is_ok());
     let new = vault.seal(&bound(1), b"new");
     assert_ne!(old[5..13], new[5..13]);

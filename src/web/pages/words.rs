@@ -99,11 +99,11 @@ mod tests {
             ),
             (
                 State::Connecting(1_795_989_600),
-                "Connecting: You have begun to sign in at the provider. That can be finished until 30 November 2026, 01:20 UTC.",
+                "Connecting: You have begun to sign in at the provider. That can be finished until 29 November 2026, 22:00 UTC.",
             ),
             (
                 State::Connected,
-                "Connected: Agents acting for you can use it until 30 November 2026, 01:20 UTC. Then you have to connect again.",
+                "Connected: Agents acting for you can use it until 29 November 2026, 22:00 UTC. Then you have to connect again.",
             ),
             (
                 State::NeedsReconnect("rotation_lost".to_owned()),

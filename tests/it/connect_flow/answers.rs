@@ -94,8 +94,8 @@ async fn of_two_who_come_back_at_once_one_gets_it() {
 #[tokio::test]
 async fn a_flow_ends_after_ten_minutes() {
     let world = World::new().await;
-    let (process, ann) = (world.process(), world.permit("ann"));
-    let (early, late) = (process.start(&ann).await, process.start(&ann).await);
+    let (process, ann, bob) = (world.process(), world.permit("ann"), world.permit("bob"));
+    let (early, late) = (process.start(&ann).await, process.start(&bob).await);
     world.wait(599);
     process.finish(&early, &early.right()).await.unwrap();
     world.wait(1);

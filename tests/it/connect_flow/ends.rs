@@ -114,6 +114,7 @@ async fn what_a_late_refresh_brings_is_revoked_and_never_kept() {
     )]);
     let (process, ann) = (world.process(), world.permit("ann"));
     process.connect(&ann).await;
+    assert_eq!(process.token(&ann).await.unwrap(), "Bearer at-1");
     world.wait(3600);
     process.token(&ann).await.unwrap();
     arrived.notified().await;
@@ -249,10 +250,11 @@ async fn the_operator_sees_every_connection() {
     process.connections.enter(&cyd, b"secret").await.unwrap();
     let none = tollgate::policy::Snapshot::default();
     let all = process.connections.all(&none).await.unwrap();
-    let seen: Vec<_> = all
+    let mut seen: Vec<_> = all
         .iter()
         .map(|one| (&*one.user, &*one.mode, one.state == State::Connected))
         .collect();
+    seen.sort_unstable();
     assert_eq!(
         seen,
         [

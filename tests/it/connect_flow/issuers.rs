@@ -150,7 +150,7 @@ async fn a_pin_that_was_changed_is_not_believed() {
     process.preview(&ann).await.unwrap();
     let sql = Connection::open(world.folder.path().join("tollgate.db")).unwrap();
     let changed = sql.execute(
-        "UPDATE sealed SET sealed = sealed || x'00' WHERE kind = 'discovery'",
+        "UPDATE sealed SET sealed = CAST(sealed || x'00' AS BLOB) WHERE kind = 'discovery'",
         [],
     );
     assert_eq!(changed.unwrap(), 1);

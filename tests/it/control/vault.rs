@@ -374,6 +374,23 @@ fn an_older_database_is_told_and_connections_wait_for_the_operator() {
 }
 
 #[test]
+fn a_mark_that_was_changed_is_an_older_database_too() {
+    let place = Place::new();
+    end(Served::start(&place));
+    let mark = place.state().join("vault.mark");
+    let text = fs::read_to_string(&mark).expect("a mark");
+    assert!(text.starts_with("tollgate-mark 1\n0 "), "{text}");
+    fs::write(&mark, text.replace("\n0 ", "\n1 ")).expect("changed");
+    let served = Served::start_after(
+        &place,
+        "the database is older than one that was in use here",
+    );
+    assert_eq!(json(&place, &["vault", "accept-restore"])["changes"], 1);
+    end(served);
+    end(Served::start(&place));
+}
+
+#[test]
 fn processes_share_a_database_and_a_keyring_and_one_word_of_the_operator() {
     let (one, two) = (Place::new(), Place::new());
     two.settings(&format!(
@@ -423,6 +440,8 @@ fn a_lost_keyring_stops_the_start_and_all_can_be_forgotten() {
         said.contains("restore the keyring that belongs to it. Nothing was changed"),
         "{said}"
     );
+    let said = refused(&place, &["keys", "init"], 1);
+    assert!(said.contains("there is no keyring at"), "{said}");
     assert!(!keyring.exists());
 
     let other = Place::new();

@@ -115,15 +115,24 @@ async fn a_way_to_a_login_page_is_a_refusal_too() {
     rig.keeper.treat(SECOND, Treat::In);
     assert_eq!(said(&rig.call("get_fault").await), "ok get_fault");
     assert_eq!(rig.shown("get_fault"), [FIRST, SECOND]);
-    // It may also stand for something that was done, so nothing that has an effect is sent again.
-    rig.keeper.treat(SECOND, Treat::Away(302));
+}
+
+/// It may also stand for something that was done.
+#[tokio::test]
+async fn what_has_an_effect_is_not_sent_again_after_a_redirect() {
+    let rig = Rig::new().await;
+    rig.keeper.treat(FIRST, Treat::Away(302));
+    rig.keeper.treat(SECOND, Treat::In);
     let refused = text(&rig.call("send_mail").await);
     assert!(
         refused.starts_with("egress.redirect_refused: "),
         "{refused}"
     );
     assert!(!refused.contains("SENTINEL"), "{refused}");
-    assert_eq!(rig.shown("send_mail"), [SECOND]);
+    assert_eq!(rig.shown("send_mail"), [FIRST]);
+    assert_eq!(said(&rig.call("send_mail").await), "ok send_mail");
+    assert_eq!(rig.shown("send_mail"), [FIRST, SECOND]);
+    assert_eq!(rig.provider.refreshes(), 1);
 }
 
 #[tokio::test]
