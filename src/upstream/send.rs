@@ -102,9 +102,8 @@ impl Upstream {
         };
         let another = self.credentials.refused(permit, used, challenge, deadline);
         let another = another.await.map_err(Error::Credential)?;
-        match (redirect, out.effect) {
-            (Some(failed), Effect::Write(_)) => return Err(unsent(permit, failed)),
-            _ => {}
+        if let (Some(failed), Effect::Write(_)) = (redirect, out.effect) {
+            return Err(unsent(permit, failed));
         }
         match self.put(showing(&out, Some(&another))).await {
             Ok(inbound) if inbound.status == StatusCode::UNAUTHORIZED => {

@@ -1,5 +1,6 @@
 //! A whole process: start, control socket, reload, drain, signals, exit codes.
 
+mod connections;
 mod vault;
 mod which;
 

@@ -61,7 +61,9 @@ pub(super) async fn listen(
             .inspect_err(|error| lose(gateway, &session, error.code()));
         let opened = match opened {
             Err(error) if connection::is_missing(error.code()) => Opened::Unconnected,
-            opened => opened?.map_or(Opened::None, Opened::Messages),
+            opened => opened?.map_or(Opened::None, |messages| {
+                Opened::Messages(Box::new(messages))
+            }),
         };
         Ok::<_, Refusal>((session, place, stream, opened))
     };
@@ -110,7 +112,7 @@ enum Opened {
     None,
     /// It was not asked: its caller has no connection.
     Unconnected,
-    Messages(Messages),
+    Messages(Box<Messages>),
 }
 
 /// A GET asks for an event stream.
@@ -129,7 +131,7 @@ struct Listener {
     courier: Courier,
     place: Listening,
     stream: Place,
-    messages: Messages,
+    messages: Box<Messages>,
     marks: Marks,
     entry: Box<Entry>,
 }

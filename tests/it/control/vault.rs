@@ -21,20 +21,20 @@ fn write(place: &Place, name: &str, text: &str) -> PathBuf {
     path
 }
 
-fn ask(place: &Place, words: &[&str]) -> Output {
+pub(super) fn ask(place: &Place, words: &[&str]) -> Output {
     let policy = place.policy();
     let policy = ["--policy", policy.to_str().expect("a path")];
     tollgate(&[words, &policy].concat())
 }
 
-fn json(place: &Place, words: &[&str]) -> Value {
+pub(super) fn json(place: &Place, words: &[&str]) -> Value {
     let output = ask(place, &[words, &["--json"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     serde_json::from_str(&stdout(&output)).expect("JSON")
 }
 
 /// What is wrong, where something is.
-fn refused(place: &Place, words: &[&str], code: i32) -> String {
+pub(super) fn refused(place: &Place, words: &[&str], code: i32) -> String {
     let output = ask(place, words);
     assert_eq!(output.status.code(), Some(code), "{}", stdout(&output));
     stderr(&output)
@@ -73,7 +73,7 @@ fn record(user: &str) -> Uuid {
     Uuid::from_bytes(bytes)
 }
 
-fn connect(place: &Place, user: &str) {
+pub(super) fn connect(place: &Place, user: &str) {
     with_store(place, async |store, keyring| {
         let vault = keyring.vault();
         let mut row = GrantRow {
@@ -97,7 +97,7 @@ fn connect(place: &Place, user: &str) {
     });
 }
 
-fn end(served: Served) {
+pub(super) fn end(served: Served) {
     served.signal(Signal::SIGTERM);
     assert_eq!(served.end(), Some(0));
 }
@@ -137,10 +137,7 @@ fn keys_are_rotated_while_a_process_runs() {
     );
     let new = after["keys"][1]["kid"].as_str().expect("a key");
     let ops = served.address("ops");
-    let metrics = http(
-        &ops,
-        "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
-    );
+    let metrics = http(&ops, "GET /metrics");
     let line = format!("tollgate_vault_records{{kid=\"{new}\"}} 3\n");
     assert!(metrics.contains(&line), "{metrics}");
 
