@@ -213,9 +213,9 @@ fn recorded<T>(
     record.method = Some(what.into());
     let queued = journal.queue(record).map(drop);
     let runtime = worker::runtime().map_err(Error::Thread)?;
-    let closed = queued.and(runtime.block_on(journal.close()));
+    let closed = runtime.block_on(journal.close());
     let worked = worked?;
-    closed.map_err(Error::Unrecorded)?;
+    queued.and(closed).map_err(Error::Unrecorded)?;
     Ok(worked)
 }
 

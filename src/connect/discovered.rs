@@ -8,6 +8,7 @@ use url::Url;
 
 use super::{
     Challenge, Error, Inner, Key, Of, RecordsError, asked,
+    challenge::Bearer,
     change::{self, End},
     discovery,
     discovery::Discovered,
@@ -58,10 +59,10 @@ pub(super) async fn get(
     let follow = super::knobs(permit)?.on_issuer_change == OnIssuerChange::Follow;
     let mut kept = kept::read::<Pinned>(inner, &key).await?;
     // What the server says to a stranger now, else what it said last to somebody it knew.
-    let challenge = match asked::challenge(inner, permit, deadline).await {
-        Some(challenge) => Some(challenge),
-        None => kept.as_ref().and_then(stored_challenge),
-    };
+    let now = asked::challenge(inner, permit, deadline).await;
+    let challenge = now
+        .filter(|challenge| challenge.bearer() != Bearer::default())
+        .or_else(|| kept.as_ref().and_then(stored_challenge));
     let before = kept
         .as_ref()
         .and_then(|kept| kept.value.as_ref()?.discovered.as_ref());
@@ -214,19 +215,14 @@ fn hosts(discovered: &Discovered) -> Vec<String> {
     hosts
 }
 
-/// Writes what was found in the place of `kept`. False where another row is there by now.
+/// Writes what was found in the place of `kept`. False where another row is there by now. Connections through what was
+/// pinned before end first: where that breaks off, the change is found again.
 async fn pin(
     inner: &Inner,
     permit: &Permit,
     kept: Option<&Kept<Pinned>>,
     found: &Found,
 ) -> Result<bool, Error> {
-    let mut pinned = kept.and_then(|kept| kept.value.clone()).unwrap_or_default();
-    pinned.discovered = Some(found.discovered.clone());
-    let version = kept.map(|kept| kept.version);
-    if !kept::replace(inner, &key(permit), version, &pinned, None).await? {
-        return Ok(false);
-    }
     if let Some(before) = &found.changed_from {
         let server = &permit.server().name;
         let after = &found.discovered.issuer;
@@ -234,7 +230,10 @@ async fn pin(
         let of = Of::Server(Arc::clone(server));
         change::end_all(inner, &of, |_| true, End::IssuerChanged).await?;
     }
-    Ok(true)
+    let mut pinned = kept.and_then(|kept| kept.value.clone()).unwrap_or_default();
+    pinned.discovered = Some(found.discovered.clone());
+    let version = kept.map(|kept| kept.version);
+    Ok(kept::replace(inner, &key(permit), version, &pinned, None).await?)
 }
 
 fn busy(permit: &Permit) -> Error {

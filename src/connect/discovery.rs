@@ -116,6 +116,10 @@ async fn guarded(
         knobs.endpoints.is_some() || knobs.metadata_url.is_some() || knobs.issuer.is_some();
     let is_needless = knobs.endpoints.is_some() && knobs.resource != Resource::Auto;
     let mut places = challenge.map_or_else(Vec::new, |lines| lines.bearer().resource_metadata);
+    if places.len() > 1 {
+        let server = search.server();
+        tracing::warn!(%server, "a challenge names several places of metadata, which are tried in order");
+    }
     for own in resource::candidates(endpoint) {
         if !places.contains(&own) {
             places.push(own);
@@ -173,7 +177,13 @@ async fn published(
                 continue;
             };
             match document.judge(expected, &knobs, search.way.permit) {
-                Ok(discovered) => return Ok(discovered),
+                Ok(discovered) => {
+                    if !expected.is(&discovered.issuer) {
+                        let (server, issuer) = (search.server(), &discovered.issuer);
+                        tracing::warn!(%server, issuer, "an issuer that the operator trusts stands in another's metadata");
+                    }
+                    return Ok(discovered);
+                }
                 Err(Unfit::Forbidden(refusal)) => search.note(Error::Refused(refusal)),
                 Err(unfit) => search.unusable(unfit.to_string()),
             }

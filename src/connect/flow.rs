@@ -255,7 +255,7 @@ fn authorize_url(
     // The browser goes there, not Tollgate; what it may be is the same.
     permit
         .fetch(endpoint)
-        .map_err(|refusal| unusable(refusal.public.to_string()))?;
+        .map_err(|refusal| unusable(refusal.public))?;
     let ask = Ask {
         client: &pending.client.id,
         redirect_uri: &pending.redirect_uri,

@@ -117,15 +117,7 @@ impl Document {
         if knobs.issuer.is_some() {
             return false;
         }
-        match expected {
-            Expected::Issuer(issuer) => self.issuer == issuer,
-            Expected::Origin(origin) => {
-                self.issuer.strip_suffix('/').unwrap_or(&self.issuer) == origin
-            }
-            Expected::PublishedAt(url) => {
-                candidates(&self.issuer).is_some_and(|urls| urls.iter().any(|own| own == url))
-            }
-        }
+        expected.is(&self.issuer)
     }
 
     fn check_pkce(&self, name: &str, knobs: &OAuth) -> Result<(), Unfit> {
@@ -139,6 +131,17 @@ impl Document {
 }
 
 impl Expected<'_> {
+    /// Whether an issuer is this one.
+    pub(super) fn is(&self, found: &str) -> bool {
+        match self {
+            Self::Issuer(issuer) => found == *issuer,
+            Self::Origin(origin) => found.strip_suffix('/').unwrap_or(found) == *origin,
+            Self::PublishedAt(url) => {
+                candidates(found).is_some_and(|urls| urls.iter().any(|own| own == url))
+            }
+        }
+    }
+
     fn text(&self) -> &str {
         match self {
             Self::Issuer(text) | Self::Origin(text) | Self::PublishedAt(text) => text,

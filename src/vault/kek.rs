@@ -74,7 +74,7 @@ impl Kek {
     pub(super) fn new(key: Zeroizing<[u8; KEY]>) -> Self {
         let digest = Sha256::new()
             .chain_update(b"tollgate key-encryption key 1 ")
-            .chain_update(&*key)
+            .chain_update(key.as_slice())
             .finalize();
         let id = digest.first_chunk().expect("a digest has 32 bytes");
         Self {

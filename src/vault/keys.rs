@@ -50,7 +50,7 @@ impl DataKey {
     pub(super) fn new(key: Zeroizing<[u8; 32]>, state: KeyState) -> Self {
         let digest = Sha256::new()
             .chain_update(b"tollgate data key 1 ")
-            .chain_update(&*key)
+            .chain_update(key.as_slice())
             .finalize();
         let kid = digest.first_chunk().expect("a digest has 32 bytes");
         Self {

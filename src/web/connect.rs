@@ -338,6 +338,11 @@ fn about(error: &Error, server: &str) -> Flash {
 /// What did not work, with the provider's own words apart from ours.
 fn failed(error: &Error) -> Failed {
     let code = error.code();
+    let remedy = match error {
+        // What agents are told speaks of a link; here is a button.
+        Error::Denied { .. } => "try again and agree there, or ask the operator",
+        _ => code.remedy(),
+    };
     let (text, said) = match error {
         Error::Denied { error, description } => {
             let said = match description {
@@ -350,7 +355,7 @@ fn failed(error: &Error) -> Failed {
     };
     Failed {
         code: code.as_str().to_owned(),
-        remedy: code.remedy().to_owned(),
+        remedy: remedy.to_owned(),
         text,
         said,
         server: server(error),

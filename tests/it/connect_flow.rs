@@ -4,11 +4,11 @@ mod answers;
 mod clients;
 mod ends;
 mod issuers;
+mod process;
+mod provided;
 mod step_up;
 
 use std::{
-    collections::HashMap,
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -17,21 +17,18 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::{runtime::Handle, sync::mpsc};
 use tollgate::{
     address::{Grant, Host, Leg, Port},
     audit::{Journal, Options},
     clock::Clock,
-    connect::{
-        Callback, Connection, Connections, Error, Finished, Needs, Preview, Started, State, Terms,
-    },
+    connect::{Connections, Needs, Preview, State, Terms},
     deadline::Deadline,
     egress::Egress,
     policy::{Auth, OAuth, Permit},
     store::Store,
-    subject::Owner,
     telemetry::Metrics,
     vault::Keyring,
 };
@@ -41,9 +38,11 @@ use crate::{
     support::{
         dialer::{Behaviour, RecordingDialer, TableResolver},
         permit::Maker,
-        provider::{Answers, Provider},
+        provider::Provider,
     },
 };
+use process::Process;
+use provided::{answers, metadata, registration, resource, tokens, usual};
 
 /// The server. Every address leads to the same socket; what is asked there is told apart by its host.
 const SERVER: &str = "http://127.0.0.1:9000/mcp";
@@ -197,243 +196,8 @@ impl World {
     }
 }
 
-/// A process of the gateway.
-struct Process {
-    connections: Connections,
-    journal: Journal,
-    audit: PathBuf,
-    /// Connections that were made.
-    told: mpsc::Receiver<Permit>,
-}
-
-impl Process {
-    async fn preview(&self, permit: &Permit) -> Result<Preview, Error> {
-        self.connections.preview(permit, soon()).await
-    }
-
-    async fn start(&self, permit: &Permit) -> Begun {
-        self.try_start(permit, None, ISSUER).await.unwrap()
-    }
-
-    async fn try_start(
-        &self,
-        permit: &Permit,
-        return_to: Option<&str>,
-        issuer: &str,
-    ) -> Result<Begun, Error> {
-        let started = self.connections.start(permit, return_to, issuer, soon());
-        started.await.map(|started| Begun {
-            permit: permit.clone(),
-            started,
-        })
-    }
-
-    /// Everything that a person does.
-    async fn connect(&self, permit: &Permit) -> Begun {
-        let begun = self.start(permit).await;
-        self.finish(&begun, &begun.right()).await.unwrap();
-        begun
-    }
-
-    /// The browser that began comes back with `query`.
-    async fn finish(&self, begun: &Begun, query: &[(&str, &str)]) -> Result<Finished, Error> {
-        let cookies = [begun.cookie()];
-        self.answered(query, &cookies, begun.permit.owner(), &begun.permit)
-            .await
-    }
-
-    /// Some browser comes, of somebody whom policy gives `permit`.
-    async fn answered(
-        &self,
-        query: &[(&str, &str)],
-        cookies: &[(String, String)],
-        owner: &Owner,
-        permit: &Permit,
-    ) -> Result<Finished, Error> {
-        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        let query: Vec<_> = query.iter().map(owned).collect();
-        let callback = Callback {
-            query: &query,
-            cookies,
-            owner,
-        };
-        let judge = |server: &str| (server == "demo").then(|| permit.clone());
-        self.connections.finish(callback, judge, soon()).await
-    }
-
-    async fn view(&self, permit: &Permit) -> Connection {
-        self.connections.state(permit).await.unwrap()
-    }
-
-    async fn state(&self, permit: &Permit) -> State {
-        self.view(permit).await.state
-    }
-
-    /// What is sent to the server now.
-    async fn token(&self, permit: &Permit) -> Result<String, Error> {
-        let credential = self.connections.credential(permit, soon()).await?.unwrap();
-        Ok(credential.value().to_str().unwrap().to_owned())
-    }
-
-    /// `kind method outcome code` of every record so far; none of them, nor the database, shows a secret.
-    async fn records(&self) -> Vec<String> {
-        self.journal.close().await.unwrap();
-        let mut records = Vec::new();
-        for file in std::fs::read_dir(&self.audit).unwrap() {
-            let path = file.unwrap().path();
-            if path.extension().is_some_and(|end| end == "jsonl") {
-                let text = std::fs::read_to_string(path).unwrap();
-                assert!(
-                    !text.contains("at-1") && !text.contains("rt-1") && !text.contains("the-code")
-                );
-                records.extend(text.lines().filter_map(summary));
-            }
-        }
-        records
-    }
-}
-
-fn summary(line: &str) -> Option<String> {
-    let record: Value = serde_json::from_str(line).unwrap();
-    let text = |key: &str| record[key].as_str().unwrap_or("-");
-    let words = ["kind", "method", "outcome", "code"].map(text);
-    ["connect", "credential"]
-        .contains(&words[0])
-        .then(|| words.join(" "))
-}
-
-/// A flow that a browser began.
-struct Begun {
-    permit: Permit,
-    started: Started,
-}
-
-impl Begun {
-    fn cookie(&self) -> (String, String) {
-        (
-            self.started.cookie.clone(),
-            self.started.cookie_value.clone(),
-        )
-    }
-
-    /// The parameters with which the browser was sent to the provider.
-    fn sent(&self) -> HashMap<String, String> {
-        let url = url::Url::parse(&self.started.authorize_url).unwrap();
-        url.query_pairs().into_owned().collect()
-    }
-
-    fn state(&self) -> String {
-        self.sent()["state"].clone()
-    }
-
-    /// What the right provider answers.
-    fn right(&self) -> [(&'static str, &'static str); 3] {
-        // Leaked for the length of a test.
-        let state = Box::leak(self.state().into_boxed_str());
-        [("code", "the-code"), ("state", state), ("iss", ISSUER)]
-    }
-}
-
 fn soon() -> Deadline {
     Deadline::after(Duration::from_secs(60))
-}
-
-/// `METHOD URL` with what is answered: one answer, or several in an array.
-fn answers(list: &[(&str, Value)]) -> Answers {
-    list.iter()
-        .map(|(question, answer)| {
-            let answers = match answer {
-                Value::Array(several) => several.clone(),
-                one => vec![one.clone()],
-            };
-            let answers = answers
-                .into_iter()
-                .map(|answer| serde_json::from_value(answer).unwrap());
-            ((*question).to_owned(), answers.collect())
-        })
-        .collect()
-}
-
-fn usual() -> Vec<(&'static str, Value)> {
-    vec![
-        ("POST http://127.0.0.1:9000/mcp", challenge("read")),
-        (
-            "GET http://127.0.0.1:9000/.well-known/oauth-protected-resource/mcp",
-            resource(&[ISSUER]),
-        ),
-        (
-            "GET http://127.0.0.2:9000/.well-known/oauth-authorization-server",
-            metadata(ISSUER, json!({})),
-        ),
-        (
-            "POST http://127.0.0.2:9000/register",
-            json!([
-                registration("c-1"),
-                registration("c-2"),
-                registration("c-3")
-            ]),
-        ),
-        ("POST http://127.0.0.2:9000/token", tokens("1", "read")),
-        ("POST http://127.0.0.2:9000/revoke", json!({})),
-        (
-            "DELETE http://127.0.0.2:9000/register/c-1",
-            json!({"status": 204}),
-        ),
-        (
-            "DELETE http://127.0.0.2:9000/register/c-2",
-            json!({"status": 204}),
-        ),
-    ]
-}
-
-fn challenge(scope: &str) -> Value {
-    let challenge = format!("Bearer resource_metadata=\"{RESOURCE}\", scope=\"{scope}\"");
-    json!({"status": 401, "headers": {"www-authenticate": challenge}})
-}
-
-fn resource(issuers: &[&str]) -> Value {
-    json!({"body": {
-        "resource": SERVER,
-        "authorization_servers": issuers,
-        "scopes_supported": ["read", "write"],
-    }})
-}
-
-/// The metadata of `issuer`, with these members in the place of its own.
-fn metadata(issuer: &str, others: Value) -> Value {
-    let mut body = json!({
-        "issuer": issuer,
-        "authorization_endpoint": format!("{issuer}/authorize?tenant=1"),
-        "token_endpoint": format!("{issuer}/token"),
-        "registration_endpoint": format!("{issuer}/register"),
-        "revocation_endpoint": format!("{issuer}/revoke"),
-        "code_challenge_methods_supported": ["S256"],
-        "token_endpoint_auth_methods_supported": ["none"],
-        "authorization_response_iss_parameter_supported": true,
-    });
-    for (name, value) in others.as_object().unwrap() {
-        body[name] = value.clone();
-    }
-    json!({"body": body})
-}
-
-fn registration(id: &str) -> Value {
-    json!({"status": 201, "body": {
-        "client_id": id,
-        "token_endpoint_auth_method": "none",
-        "registration_access_token": format!("manage-{id}"),
-        "registration_client_uri": format!("{ISSUER}/register/{id}"),
-    }})
-}
-
-fn tokens(number: &str, scope: &str) -> Value {
-    json!({"body": {
-        "access_token": format!("at-{number}"),
-        "refresh_token": format!("rt-{number}"),
-        "token_type": "Bearer",
-        "expires_in": 3600,
-        "scope": scope,
-    }})
 }
 
 #[tokio::test]

@@ -229,7 +229,7 @@ fn a_database_of_a_later_version_is_refused_and_kept() {
         error
             .to_string()
             .replace(place.0.path().to_str().unwrap(), "DIR"),
-        "`DIR/tollgate.db` has version 7, expected at most 1; run the version of tollgate that wrote it, or restore a \
+        "`DIR/tollgate.db` has version 7, expected at most 5; run the version of tollgate that wrote it, or restore a \
          backup from before"
     );
     assert_eq!(content(place.0.path()), before);

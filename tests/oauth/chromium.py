@@ -22,7 +22,8 @@ for (const field of document.querySelectorAll('input:not([type=hidden]):not([typ
 }
 const numbers = color => (color.match(/[\\d.]+/g) ?? []).map(Number);
 const luminance = rgb => {
-    const [r, g, b] = rgb.map(part => part / 255).map(part => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    const linear = part => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = rgb.map(part => linear(part / 255));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
 const background = element => {
@@ -30,7 +31,7 @@ const background = element => {
         const color = numbers(getComputedStyle(at).backgroundColor);
         if (color.length === 3 || color[3] === 1) return color.slice(0, 3);
     }
-    return matchMedia('(prefers-color-scheme: dark)').matches && getComputedStyle(document.documentElement).colorScheme.includes('dark') ? [18, 18, 18] : [255, 255, 255];
+    return [255, 255, 255];
 };
 const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 while (walker.nextNode()) {
@@ -38,7 +39,8 @@ while (walker.nextNode()) {
     if (!walker.currentNode.data.trim() || !element.checkVisibility()) continue;
     const [one, other] = [numbers(getComputedStyle(element).color).slice(0, 3), background(element)].map(luminance);
     const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
-    if (contrast < arguments[0]) problems.push(`contrast ${contrast.toFixed(1)}: ${walker.currentNode.data.trim().slice(0, 40)}`);
+    const text = walker.currentNode.data.trim().slice(0, 40);
+    if (contrast < arguments[0]) problems.push(`contrast ${contrast.toFixed(1)}: ${text}`);
 }
 return problems;
 """

@@ -32,7 +32,10 @@ from stage import Stage  # noqa: E402
 AT_ONCE = 3
 SCREENS = ROOT / "target" / "tmp" / "oauth-screens"
 # Of each kind, the sentinel must have seen some, or it would find nothing because it looked for nothing.
-EXPECTED = ("access token", "refresh token", "code", "verifier", "client secret", "state", "cookie", "login link", "key", "entered")
+EXPECTED = [
+    *("access token", "refresh token", "code", "verifier", "client secret", "registration token", "state"),
+    *("cookie", "login link", "key", "agent key", "entered"),
+]
 
 
 def main():
@@ -79,7 +82,8 @@ def play(folder, name, scenario):
     except (Exception, NotReady) as fault:  # noqa: BLE001
         verdict = "failed"
         story = "\n" + "".join(traceback.format_exception(fault, limit=-4))
-        story += "".join(f"-- {gateway.home.name}:\n{tail(gateway.log)}\n" for gateway in stage.gateways if gateway.log.exists())
+        logs = {gateway.home.name: gateway.log for gateway in stage.gateways if gateway.log.exists()}
+        story += "".join(f"-- {name}:\n{tail(log)}\n" for name, log in logs.items())
     return stage, verdict, f"{name:<40}{verdict:<10}{time.monotonic() - begun:5.1f} s{story}"
 
 
@@ -106,8 +110,13 @@ def search(stages, count, is_whole):
         print(f"    {find.place}: {find.kind}, {find.form}")
     for kind in missing:
         print(f"    none seen: {kind}")
-    count["failed" if found or missing else "passed"] += 1
+    # What the providers wrote down themselves must be found, or the search is worth nothing.
+    journals = [provider.journal.path.read_bytes() for stage in stages for provider in stage.providers if provider.tokens()]
+    blind = sum(not secrets.search("a journal", journal) for journal in journals)
+    count["failed" if found or missing or blind else "passed"] += 1
     print(f"secrets: {len(secrets.kinds)} looked for in {files} files and {pages} pages: {len(set(found))} found")
+    if blind:
+        print(f"secrets: not seen in {blind} journals of providers, where they stand")
 
 
 if __name__ == "__main__":

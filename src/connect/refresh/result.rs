@@ -116,10 +116,15 @@ impl Flight {
             Failure::Transient {
                 retry_after,
                 unsent,
+                answered,
                 what,
             } => {
                 let patience = &self.inner.patience;
-                let pause = patience.failed(&self.key, endpoint, retry_after);
+                let mut pause = patience.failed(&self.key, endpoint, retry_after);
+                if !unsent && !answered && matches!(self.ask, Ask::Ahead) {
+                    // The provider may have taken the refresh token: to use it again could end the token that still works.
+                    pause = pause.max(self.rest(&payload));
+                }
                 self.put_off(&claim, pause, !unsent).await?;
                 Ok(Ended::Later(what.into()))
             }
@@ -159,6 +164,12 @@ impl Flight {
             inner.tasks.spawn_on(died, &inner.runtime);
         }
         Ok(Ended::Settled)
+    }
+
+    /// How long the access token lasts yet.
+    fn rest(&self, payload: &Payload) -> Duration {
+        let rest = payload.expires_at.map(|end| end - self.inner.now());
+        Duration::from_secs(rest.unwrap_or_default().max(0).unsigned_abs())
     }
 
     /// Nobody knows, or nothing was sent: the connection stays, and is left alone for a while.

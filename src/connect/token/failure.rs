@@ -27,6 +27,8 @@ pub enum Failure {
         retry_after: Option<Duration>,
         /// No byte of the request can have reached it.
         unsent: bool,
+        /// It said something; without that, and unless nothing was sent, it may have taken the token.
+        answered: bool,
         /// What came, in words for the log.
         what: String,
     },
@@ -40,14 +42,16 @@ impl Failure {
     pub(super) fn no_url() -> Self {
         Self::unclear(
             true,
+            false,
             "the token endpoint or the redirect URI is no URL".to_owned(),
         )
     }
 
-    fn unclear(unsent: bool, what: String) -> Self {
+    fn unclear(unsent: bool, answered: bool, what: String) -> Self {
         Self::Transient {
             retry_after: None,
             unsent,
+            answered,
             what,
         }
     }
@@ -92,7 +96,7 @@ impl Refused {
     pub(super) fn of_code(self) -> Failure {
         match self.error.as_str() {
             "temporarily_unavailable" | "server_error" | "slow_down" => {
-                Failure::unclear(false, self.words())
+                Failure::unclear(false, true, self.words())
             }
             _ => self.terminal(),
         }
@@ -115,7 +119,7 @@ impl Refused {
             | "token_expired"
             | "incorrect_client_credentials" => self.terminal(),
             other if other.contains("refresh_token") => self.terminal(),
-            _ => Failure::unclear(false, self.words()),
+            _ => Failure::unclear(false, true, self.words()),
         }
     }
 
@@ -158,6 +162,7 @@ pub(super) fn sorted(
         // Neither is shown: both may hold the answer.
         Err(RequestTokenError::Parse(..) | RequestTokenError::Other(_)) => Err(Failure::unclear(
             false,
+            false,
             "the answer of the token endpoint was not understood".to_owned(),
         )),
     }
@@ -167,9 +172,9 @@ fn failure(unanswered: Unanswered) -> Failure {
     match unanswered {
         Unanswered::Unfetched(Unfetched::Failed(failed)) => match failed.error {
             error @ egress::Error::Blocked(_) => Failure::Egress(error),
-            error => Failure::unclear(failed.not_sent, error.to_string()),
+            error => Failure::unclear(failed.not_sent, false, error.to_string()),
         },
-        Unanswered::Unfetched(forbidden) => Failure::unclear(true, forbidden.to_string()),
+        Unanswered::Unfetched(forbidden) => Failure::unclear(true, false, forbidden.to_string()),
         Unanswered::TokenType(kind) => Failure::Terminal {
             error: "unsupported_token_type".to_owned(),
             description: Some(format!(
@@ -180,8 +185,9 @@ fn failure(unanswered: Unanswered) -> Failure {
         Unanswered::Busy { retry_after, .. } => Failure::Transient {
             retry_after,
             unsent: false,
+            answered: true,
             what: unanswered.to_string(),
         },
-        Unanswered::Neither(_) => Failure::unclear(false, unanswered.to_string()),
+        Unanswered::Neither(_) => Failure::unclear(false, true, unanswered.to_string()),
     }
 }

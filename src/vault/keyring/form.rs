@@ -118,7 +118,7 @@ fn data_key(line: &[u8]) -> Option<DataKey> {
 }
 
 fn unseal(body: &[u8], kek: Option<&Kek>) -> Result<Parsed, Unread> {
-    let (keks, sealed) = wraps(body).ok_or(Unread::Form)?;
+    let Wrapped { keks, content } = wraps(body).ok_or(Unread::Form)?;
     let kek = kek.ok_or(Unread::NoKek)?;
     let Some((id, wrapped)) = keks.iter().find(|(id, _)| *id == kek.id()) else {
         return Err(Unread::OtherKek(
@@ -129,7 +129,7 @@ fn unseal(body: &[u8], kek: Option<&Kek>) -> Result<Parsed, Unread> {
         let opened = kek.sealer().open(wrapped, &id.0)?;
         let mut file_key = Zeroizing::new([0; 32]);
         file_key.copy_from_slice(opened.get(..32)?);
-        let content = content_sealer(&file_key).open(&sealed, b"")?;
+        let content = content_sealer(&file_key).open(&content, b"")?;
         Some((second(&content)?, file_key))
     };
     let (keys, file_key) = open().ok_or(Unread::Form)?;
@@ -141,8 +141,14 @@ fn unseal(body: &[u8], kek: Option<&Kek>) -> Result<Parsed, Unread> {
     })
 }
 
-/// The keys that a file is sealed for, each with the file's key as it sealed it, and the sealed content.
-fn wraps(body: &[u8]) -> Option<(Vec<(KekId, Vec<u8>)>, Vec<u8>)> {
+/// A sealed file, read and not opened yet.
+struct Wrapped {
+    /// The keys that it is sealed for, each with the file's key as it sealed it.
+    keks: Vec<(KekId, Vec<u8>)>,
+    content: Vec<u8>,
+}
+
+fn wraps(body: &[u8]) -> Option<Wrapped> {
     let mut lines = body.strip_suffix(b"\n")?.split(|byte| *byte == b'\n');
     let content = unhexed(lines.next_back()?)?;
     let keks = lines
@@ -151,7 +157,9 @@ fn wraps(body: &[u8]) -> Option<(Vec<(KekId, Vec<u8>)>, Vec<u8>)> {
             Some((KekId(*bytes(id.strip_suffix(b" ")?)?), unhexed(wrapped)?))
         })
         .collect::<Option<Vec<_>>>()?;
-    (1..=KEKS).contains(&keks.len()).then_some((keks, content))
+    (1..=KEKS)
+        .contains(&keks.len())
+        .then_some(Wrapped { keks, content })
 }
 
 /// The text of a file: plain where it is sealed for nobody.

@@ -166,6 +166,10 @@ pub(super) fn facts(connection: &Connection) -> Markup {
                     dt { "Since" }
                     dd { (words::moment(since)) }
                 }
+                @if let (Some(end), true) = (connection.expires_at, connection.refreshable) {
+                    dt { "Renewed before" }
+                    dd { (words::moment(end)) }
+                }
             }
         }
     }

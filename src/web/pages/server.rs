@@ -124,7 +124,7 @@ fn confirm(entry: &Entry, form: &ServerForm, preview: &Preview) -> Markup {
             @if let Some(url) = &form.return_to {
                 input type="hidden" name=(RETURN_TO) value=(url);
             }
-            button type="submit" { (button(state, preview)) }
+            button.quiet[state == Some(&State::Connected)] type="submit" { (button(state, preview)) }
         }
     }
 }

@@ -84,6 +84,18 @@ async fn another_issuer_is_confirmed_by_a_person_and_takes_nothing_over() {
 }
 
 #[tokio::test]
+async fn a_flow_through_the_issuer_of_before_is_not_ended() {
+    let world = World::new().await;
+    let (process, ann, bob) = (world.process(), world.permit("ann"), world.permit("bob"));
+    let begun = process.start(&bob).await;
+    migrate(&world);
+    process.try_start(&ann, None, OTHER).await.unwrap();
+    let ended = process.finish(&begun, &begun.right()).await;
+    assert!(matches!(ended, Err(Error::IssuerChanged { .. })));
+    assert_eq!(world.posted("http://127.0.0.2:9000/token").len(), 0);
+}
+
+#[tokio::test]
 async fn an_operator_may_have_it_followed() {
     let mut world = World::new().await;
     world.knobs.on_issuer_change = OnIssuerChange::Follow;

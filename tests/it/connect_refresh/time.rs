@@ -50,6 +50,25 @@ async fn a_provider_in_trouble_takes_no_token_that_is_good() {
 }
 
 #[tokio::test]
+async fn after_an_answer_that_broke_off_a_good_token_is_used_to_its_end() {
+    let world = World::connected(Reuse::Kills).await;
+    let permit = world.permit();
+    let process = world.process("process", 3600 - 30);
+    world.issuer.plan(Plan::HangUp);
+    assert_eq!(process.token(&permit).await.unwrap(), "at-1");
+    world.issuer.done(1).await;
+    process.connections.drain().await;
+    let still = world.process("still", 3600 - 1);
+    assert_eq!(still.token(&permit).await.unwrap(), "at-1");
+    still.connections.drain().await;
+    assert_eq!(world.issuer.refreshes(), 1);
+    let over = world.process("over", 3600);
+    let lost = over.token(&permit).await.unwrap_err();
+    assert_eq!(told(&lost), "connect.reconnect rotation_lost");
+    assert_eq!(world.issuer.refreshes(), 2);
+}
+
+#[tokio::test]
 async fn a_refused_refresh_leaves_the_token_to_its_end() {
     let world = World::connected(Reuse::Kills).await;
     let permit = world.permit();

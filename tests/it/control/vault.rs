@@ -137,10 +137,7 @@ fn keys_are_rotated_while_a_process_runs() {
     );
     let new = after["keys"][1]["kid"].as_str().expect("a key");
     let ops = served.address("ops");
-    let metrics = http(
-        &ops,
-        "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
-    );
+    let metrics = http(&ops, "GET /metrics");
     let line = format!("tollgate_vault_records{{kid=\"{new}\"}} 3\n");
     assert!(metrics.contains(&line), "{metrics}");
 

@@ -36,6 +36,7 @@ pub(super) fn tokens(result: Result<token::Tokens, token::Failure>) -> Value {
             retry_after,
             unsent,
             what,
+            ..
         }) => json!({
             "transient": what,
             "unsent": unsent,

@@ -119,6 +119,7 @@ async fn a_database_of_before_the_vault_is_brought_up_to_date() {
         .sql()
         .execute_batch(
             "DROP TABLE vault_check; DROP TABLE vault_changes; DROP TABLE grants; DROP TABLE fences; DROP TABLE sealed;
+            DROP TABLE login_links; DROP TABLE sessions;
             DELETE FROM migrations WHERE version > 1;",
         )
         .unwrap();

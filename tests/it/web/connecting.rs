@@ -136,8 +136,8 @@ async fn a_refusal_is_told_in_the_providers_words() {
         .await;
     assert_eq!(
         told.words(),
-        "That did not work The authorization server refused. The provider's own words: access_denied: You said \"no\" Open \
-         the link and try again, or ask the operator. connect.denied Try again"
+        "That did not work The authorization server refused. The provider's own words: access_denied: You said \"no\" Try \
+         again and agree there, or ask the operator. connect.denied Try again"
     );
     assert!(
         told.body.contains("href=\"/connect/demo\""),

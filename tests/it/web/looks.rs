@@ -32,7 +32,7 @@ async fn the_first_page_says_how_everything_stands() {
     assert!(
         page.words().contains(
             "Connected demo Agents acting for you can use it. It is renewed by itself. Provider 127.0.0.2:9000 Permissions \
-             read Since 29 November 2026, 22:00 UTC Details"
+             read Since 29 November 2026, 22:00 UTC Renewed before 29 November 2026, 23:00 UTC Details"
         ),
         "{}",
         page.words()

@@ -34,7 +34,10 @@ const provider = new Provider(issuer, {
     issueRefreshToken: (_, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: isOn('ROTATE'),
     expiresWithSession: () => false,
-    ttl: { AccessToken: lifetime, AuthorizationCode: 60, Grant: 86400, RefreshToken: 86400, Session: 86400, Interaction: 600 },
+    ttl: {
+        ...{ AccessToken: lifetime, AuthorizationCode: 60, Interaction: 600 },
+        ...{ Grant: 86400, RefreshToken: 86400, Session: 86400 }
+    },
     features: {
         devInteractions: { enabled: false },
         userinfo: { enabled: false },

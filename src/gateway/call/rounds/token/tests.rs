@@ -187,7 +187,7 @@ fn other_keyrings_and_other_forms_open_nothing() {
         &b""[..],
         b"\x01",
         b"\x01\x01\0\0\0\0\0\0\0",
-        b"\x02\x01\0\0\0\0\0\0\0\0",
+        b"\x03\x01\0\0\0\0\0\0\0\0",
         b"\x01\x01\0\0\0\0\0\0\0\0\xff",
     ] {
         assert!(Round::from_bytes(plain).is_none(), "{plain:?}");
