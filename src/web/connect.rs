@@ -28,8 +28,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Where the browser goes once it is connected: a field of the form, and a parameter of the page.
 pub(super) const RETURN_TO: &str = "return_to";
-/// The issuer that the person saw: a field of the form.
-pub(super) const ISSUER: &str = "issuer";
+/// What the person saw of the provider: a field of the form.
+pub(super) const CONFIRMATION: &str = "confirmation";
 /// The field of a static secret.
 pub(super) const SECRET: &str = "secret";
 
@@ -159,10 +159,10 @@ impl Visit<'_> {
     ) -> Result<Response<Full<Bytes>>, Refusal> {
         let connections = &self.inner.connections;
         let return_to = form.get(RETURN_TO).filter(|url| !url.is_empty());
-        let issuer = form.get(ISSUER).unwrap_or_default();
+        let seen = form.get(CONFIRMATION).unwrap_or_default();
         let deadline = Deadline::after(PATIENCE);
         let server = &*permit.server().name;
-        let started = match connections.start(permit, return_to, issuer, deadline).await {
+        let started = match connections.start(permit, return_to, seen, deadline).await {
             Ok(started) => started,
             Err(error) => return self.tell(Some(browser), Flash::about(&error, Some(server))),
         };
