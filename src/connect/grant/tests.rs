@@ -40,6 +40,7 @@ fn payload(access: &str) -> Payload {
         obtained_at: 1_800_000_000,
         wanted: Vec::new(),
         tried: Vec::new(),
+        refused_at: None,
     }
 }
 
