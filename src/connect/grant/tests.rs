@@ -96,7 +96,10 @@ fn lengths_tell_no_token_from_another() {
         .map(|n| length(&"a".repeat(n)) - overhead)
         .collect();
     lengths.dedup();
-    assert_eq!(lengths, [512, 768]);
+    let [shorter, longer] = lengths[..] else {
+        panic!("{lengths:?}");
+    };
+    assert_eq!((shorter % 256, longer - shorter), (0, 256));
 }
 
 #[test]
