@@ -35,11 +35,17 @@ pub(super) async fn show(core: &Core, server: &str) -> Answer {
     .await
 }
 
-/// The same, after all lists of the server were read. Where it cannot be read, what callers were shown has to do.
+/// The same, after all lists of the server were read. Where it cannot be read, what callers were shown has to do; so it
+/// has where the server wants a credential of a user, whom an operator is not.
 pub(super) async fn read(shared: &worker::Shared, server: &str) -> Answer {
     let core = &shared.core;
     answer(async {
         let permit = permit(core, server)?;
+        if permit.server().auth.is_personal() {
+            let mut pins = overview(core, &permit, None).await?;
+            pins.unasked = true;
+            return Ok(pins);
+        }
         let gateway = worker::pipeline(shared).map_err(|error| {
             let text = format!("the name servers cannot be used: {error}");
             Refusal::new(Code::DnsFailed, text)
@@ -106,6 +112,7 @@ async fn overview(core: &Core, permit: &Permit, seen: Option<Vec<Item>>) -> Resu
         version: pinned.version,
         reviewed: pinned.reviewed,
         items,
+        unasked: false,
         unread: None,
     })
 }

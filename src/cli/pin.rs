@@ -25,7 +25,8 @@ use crate::{
 /// Show what is pinned of a server, and accept what it shows now.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The running process reads all lists of the server, without any caller. Exit code 1 where something differs from what is
+The running process reads all lists of the server, without any caller; where each user has a credential of their own
+(auth mode bearer, header or oauth), it goes by what callers were shown since it started. Exit code 1 where something differs from what is
 pinned (what is pinned and not shown is no difference), or the server could not be read; 0 after something was accepted.
 
 Examples:
@@ -87,6 +88,9 @@ fn show(args: &Args) -> Result<Exit, Exit> {
         (false, false) => show::table(&pins, styles),
     };
     say(&text);
+    if pins.unasked {
+        complain(&[unasked(&pins.server)]);
+    }
     if let Some(why) = &pins.unread {
         complain(&[unread(&pins.server, why)]);
         return Ok(Exit::Failed);
@@ -99,6 +103,10 @@ fn accept(args: &Args, accept: Selection) -> Result<Exit, Exit> {
     let pins = read(args)?;
     if let Some(why) = &pins.unread {
         complain(&[unread(&pins.server, why)]);
+        return Err(Exit::Failed);
+    }
+    if pins.unasked && pins.items.is_empty() {
+        complain(&[unseen(&pins.server)]);
         return Err(Exit::Failed);
     }
     let request = Request::PinAccept {
@@ -149,6 +157,21 @@ fn differs(state: State) -> bool {
 
 fn unread(server: &str, why: &str) -> String {
     format!("server `{server}` could not be read: {}", visible(why))
+}
+
+fn unasked(server: &str) -> String {
+    format!(
+        "server `{server}` was not asked, since it wants a user's credential; this is what callers were shown since tollgate \
+         started"
+    )
+}
+
+/// With nothing to accept, accepting would only end first use.
+fn unseen(server: &str) -> String {
+    format!(
+        "nothing of server `{server}` was shown to any caller yet, and it wants a user's credential; have a user of it list \
+         its tools, then accept"
+    )
 }
 
 /// A text of somebody else's, safe to be shown in one line.

@@ -34,6 +34,14 @@ impl Auth {
         }
     }
 
+    /// Whether each user has a credential of their own, so that nobody but a user can ask the server anything.
+    pub fn is_personal(&self) -> bool {
+        match self {
+            Self::Bearer | Self::Header(_) | Self::OAuth(_) => true,
+            Self::None | Self::Shared(_) => false,
+        }
+    }
+
     /// The knobs of `mode = "oauth"`.
     pub fn oauth(&self) -> Option<&OAuth> {
         match self {

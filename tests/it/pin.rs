@@ -2,6 +2,7 @@
 
 mod file;
 mod hostile;
+mod personal;
 mod terminal;
 
 use std::{

@@ -28,6 +28,8 @@ pub struct Pins {
     pub reviewed: bool,
     /// By kind and name.
     pub items: Vec<Row>,
+    /// The server was not asked, since it wants a user's credential; what was seen is what callers were shown.
+    pub unasked: bool,
     /// Why the server could not be read just now; what was seen is then what callers were shown.
     pub unread: Option<String>,
 }

@@ -31,6 +31,7 @@ fn pins(items: Vec<Row>) -> Pins {
         version: 3,
         reviewed: false,
         items,
+        unasked: false,
         unread: None,
     }
 }
