@@ -189,13 +189,13 @@ fn two_keys_open_it_while_one_follows_the_other() {
     assert_eq!(ring.view().keys.len(), 2);
 
     // The key that was to follow is not dropped by mistake.
-    let before = fs::read(&path).unwrap();
+    let before = std::fs::read(&path).unwrap();
     let error = Keyring::keep_only(&path, &old).err().unwrap();
     assert!(
         matches!(error, Error::Older { found, newest, .. } if found == old.id() && newest == new.id()),
         "{error}"
     );
-    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
     Keyring::keep_only(&path, &new).unwrap();
     let ring = Keyring::open_with(&path, Some(&new)).unwrap();
     assert_eq!(ring.view().sealed_for, [new.id()]);
