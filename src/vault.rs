@@ -78,6 +78,20 @@ pub enum Error {
         /// The keyring.
         path: PathBuf,
     },
+    /// Only a key that another was to follow would be kept.
+    #[error(
+        "`{}` is sealed for the key {newest} too, which follows the key {found} of [vault] key and would be dropped; set \
+         [vault] key to {newest}, restart every process that shares the keyring, and do this then. To give {newest} up, run \
+         `tollgate keys rotate --kek SOURCE` with the source of {found} first", path.display()
+    )]
+    Older {
+        /// The keyring.
+        path: PathBuf,
+        /// The key that would stay.
+        found: KekId,
+        /// The one that would go.
+        newest: KekId,
+    },
     /// A data key cannot be used so.
     #[error("cannot do that with the key {kid}: {why}")]
     Key {

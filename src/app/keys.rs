@@ -1,7 +1,12 @@
 //! What `tollgate keys` and `tollgate vault` do: in the running process where there is one, which has what opens the
 //! keyring, and else alone, with the state held against a process that starts meanwhile.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
@@ -118,12 +123,15 @@ pub(super) async fn in_process(
     let rows = core.store.sealed_rows().await;
     let rows = rows.map_err(|error| KeysError::Rows(error.to_string()).to_string())?;
     let place = &core.guard.place;
-    let report = report(place, change.as_ref(), &rows);
+    // It may have gone while the process runs, which has its keys still.
+    let there = place.may_be_made().map_err(|error| error.to_string());
+    let report = there
+        .and_then(|()| report(place, change.as_ref(), &rows).map_err(|error| error.to_string()));
     if let Some(change) = change {
         core.record_admin(change.as_str(), report.is_ok());
         core.guard.keys_changed();
     }
-    report.map_err(|error| error.to_string())
+    report
 }
 
 /// The same where no process runs with this state.
@@ -138,30 +146,49 @@ pub fn alone(
 ) -> Result<KeysReport, Error> {
     let place = Place::new(settings, folder)?;
     let Some(change) = change else {
+        place.may_be_made()?;
         let rows = rows(settings, &place)?;
         return report(&place, None, &rows).map_err(told);
     };
     hold(settings, change.as_str(), || {
-        place.may_be_made(settings)?;
+        place.may_be_made()?;
         let rows = rows(settings, &place)?;
         report(&place, Some(&change), &rows).map_err(told)
     })
 }
 
-/// Takes everything sealed out of the database, and the mark that knows of it.
+/// Takes everything sealed out of the database, and the mark that knows of it. A keyring that cannot be used is moved aside
+/// for that, and a new one made; it tells where the old one is then.
 ///
 /// # Errors
 ///
-/// A process runs, or the keyring or the database cannot be used.
-pub fn forget_all(settings: &Settings, folder: &Path) -> Result<Forgotten, Error> {
+/// A process runs, or the key of the settings, the state folder or the database cannot be used.
+pub fn forget_all(
+    settings: &Settings,
+    folder: &Path,
+) -> Result<(Forgotten, Option<PathBuf>), Error> {
     let place = Place::new(settings, folder)?;
     hold(settings, "vault_reset", || {
-        let keyring = Keyring::open_with(&place.keyring, place.kek.as_ref())?;
+        let (keyring, aside) = usable(&place)?;
         let forgotten = Store::reset(&settings.store, &keyring)?;
         // Where there is none, the database was in use elsewhere.
         drop(fs::remove_file(mark_path(settings)));
-        Ok(forgotten)
+        Ok((forgotten, aside))
     })
+}
+
+/// The keyring, or a new one where it cannot be used, and where that one was moved to.
+fn usable(place: &Place) -> Result<(Keyring, Option<PathBuf>), vault::Error> {
+    let open = || Keyring::open_with(&place.keyring, place.kek.as_ref());
+    let path = &place.keyring;
+    let unusable = match open() {
+        Ok(keyring) => return Ok((keyring, None)),
+        Err(unusable) => unusable,
+    };
+    // Whether it could be opened elsewhere is not known: it is kept.
+    let aside = path.with_extension(format!("unusable-{}", SystemClock.unix()));
+    fs::rename(path, &aside).map_err(|_| unusable)?;
+    Ok((open()?, Some(aside)))
 }
 
 /// Works with the state while no process can start with it, and records what came of that.
@@ -237,7 +264,7 @@ fn rows(settings: &Settings, place: &Place) -> Result<Vec<(Kid, u64)>, Error> {
     if settings.store.symlink_metadata().is_err() || place.keyring.symlink_metadata().is_err() {
         return Ok(Vec::new());
     }
-    let keyring = place.open(settings)?;
+    let keyring = place.open()?;
     let store = open_store(&settings.store, &keyring, &Arc::new(Metrics::new()))?;
     let runtime = worker::runtime().map_err(Error::Thread)?;
     let rows = runtime.block_on(async {

@@ -113,7 +113,7 @@ fn assemble(reloader: Reloader, workers: NonZeroUsize) -> Result<Assembled, Erro
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let journal = Journal::open(records(&loaded.settings), clock.clone(), &metrics)?;
     let place = Place::new(&loaded.settings, reloader.loader().folder())?;
-    let keyring = place.open(&loaded.settings)?;
+    let keyring = place.open()?;
     let guard = Guard::new(&loaded.settings, place, &keyring)?;
     let store = open_store(&loaded.settings.store, &keyring, &metrics)?;
     // Before anything is taken up again; what it means is told once records can be.

@@ -27,12 +27,13 @@ const LOOK: Duration = Duration::from_secs(5);
 /// How many looks pass between two rounds over all rows.
 const LOOKS: u32 = 12;
 
-const KEYRING: &str = "keyring";
 const MARK: &str = "vault.mark";
 
 /// Where a keyring is, and what opens it.
 pub(super) struct Place {
     pub(super) keyring: PathBuf,
+    /// The database that it belongs to.
+    database: PathBuf,
     pub(super) kek: Option<Kek>,
     /// The policy folder, beside whose files a relative path stands.
     pub(super) folder: PathBuf,
@@ -40,29 +41,29 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn new(settings: &Settings, folder: &Path) -> Result<Self, vault::Error> {
-        let keyring = settings.vault.keyring.clone();
         let kek = settings.vault.key.as_ref();
         let kek = kek.map(|source| Kek::read(source, folder)).transpose()?;
         Ok(Self {
-            keyring: keyring.unwrap_or_else(|| settings.state_dir.join(KEYRING)),
+            keyring: settings.keyring(),
+            database: settings.store.clone(),
             kek,
             folder: folder.to_owned(),
         })
     }
 
     /// Opens the keyring, and makes one where there is none.
-    pub(super) fn open(&self, settings: &Settings) -> Result<Keyring, Error> {
-        self.may_be_made(settings)?;
+    pub(super) fn open(&self) -> Result<Keyring, Error> {
+        self.may_be_made()?;
         Ok(Keyring::open_with(&self.keyring, self.kek.as_ref())?)
     }
 
     /// Refuses to have a keyring made beside a database that is in use, which no new one could open.
-    pub(super) fn may_be_made(&self, settings: &Settings) -> Result<(), Error> {
-        let used = settings.store.metadata().is_ok_and(|found| found.len() > 0);
+    pub(super) fn may_be_made(&self) -> Result<(), Error> {
+        let used = self.database.metadata().is_ok_and(|found| found.len() > 0);
         if used && self.keyring.symlink_metadata().is_err() {
             return Err(Error::NoKeyring {
                 keyring: self.keyring.clone(),
-                database: settings.store.clone(),
+                database: self.database.clone(),
             });
         }
         Ok(())

@@ -27,10 +27,11 @@ A rotation:
   tollgate keys rotate --destroy KID      for ever: restored backups of its rows stay closed
 
 Another key for the keyring itself:
-  head -c 32 /dev/urandom > new.key; chmod 600 new.key
-  tollgate keys rotate --kek file:new.key   both keys open it
-  (set [vault] key = \"file:new.key\", restart every process that shares it)
-  tollgate keys rotate --kek-done           only the new one does")]
+  (umask 077; head -c 32 /dev/urandom > /etc/tollgate-new.key), as the user of tollgate or root
+  tollgate keys rotate --kek file:/etc/tollgate-new.key   both keys open it
+  (set [vault] key = \"file:/etc/tollgate-new.key\", restart every process that shares it)
+  tollgate keys rotate --kek-done                         only the new one does
+A relative path stands beside the files of the policy folder, wherever the command runs.")]
 pub(super) struct Args {
     #[command(flatten)]
     policy: Policy,

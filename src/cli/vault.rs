@@ -43,7 +43,7 @@ enum Action {
     /// providers since, so that some users have to connect anew. Until then every connection is refused
     AcceptRestore,
     /// Take every sealed row out of the database, while no process uses it: connections, clients, secrets. Nothing is
-    /// revoked at any provider. Where the keyring is another one than the pins were marked with, they go too
+    /// revoked at any provider. A keyring that cannot be used is moved aside, and a new one made. Where the keyring is another one than the pins were marked with, they go too
     Reset(Reset),
 }
 
@@ -88,6 +88,8 @@ fn accept(args: &Args) -> Result<Exit, Exit> {
 struct Forgot {
     rows: u64,
     pins: bool,
+    /// Where a keyring is now that could not be used.
+    moved_keyring: Option<String>,
 }
 
 fn reset_all(args: &Args, reset: &Reset) -> Result<Exit, Exit> {
@@ -95,13 +97,14 @@ fn reset_all(args: &Args, reset: &Reset) -> Result<Exit, Exit> {
     if !reset.yes {
         confirm(&settings.store.display().to_string())?;
     }
-    let forgotten = forget_all(&settings, &folder).map_err(|error| {
+    let (forgotten, aside) = forget_all(&settings, &folder).map_err(|error| {
         complain(&[with_cause(&error)]);
         Exit::Failed
     })?;
     let forgot = Forgot {
         rows: forgotten.rows,
         pins: forgotten.pins,
+        moved_keyring: aside.map(|path| path.display().to_string()),
     };
     show(&forgot, args.json, text)?;
     Ok(Exit::Ok)
@@ -115,6 +118,10 @@ fn text(forgot: &Forgot, styles: Styles) -> String {
     let mut text = format!("{}\n", styles.good(&format!("forgot {rows}")));
     if forgot.pins {
         text += "forgot all pins too: this keyring did not mark them; see `tollgate pin SERVER` after the next start\n";
+    }
+    if let Some(path) = &forgot.moved_keyring {
+        text +=
+            &format!("the keyring could not be used, and is `{path}` now; a new one was made\n");
     }
     text
 }

@@ -131,7 +131,8 @@ fn file(path: &Path, own: bool) -> Result<Zeroizing<Vec<u8>>, String> {
     };
     read().unwrap_or_else(|error| {
         Err(format!(
-            "{error}; put the key there, or name another source"
+            "`{}` cannot be read: {error}; put the key there, or name another source",
+            path.display()
         ))
     })
 }

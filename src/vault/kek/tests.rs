@@ -79,7 +79,9 @@ fn what_is_no_key_is_refused() {
             .to_string()
     };
     assert!(file(".").contains("not a regular file"));
-    assert!(file("nowhere").contains("No such file"));
+    let whole = folder.path().join("nowhere");
+    let expected = format!("`{}` cannot be read: No such file", whole.display());
+    assert!(file("nowhere").contains(&expected));
 }
 
 #[test]

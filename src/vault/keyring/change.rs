@@ -95,7 +95,8 @@ impl Keyring {
         })
     }
 
-    /// Seals the keyring for `next` too, beside `kek`: processes start with either.
+    /// Seals the keyring for `next` too, beside `kek`: processes start with either, and `next` counts as the newer one, also
+    /// where it was there before.
     ///
     /// # Errors
     ///
@@ -105,9 +106,7 @@ impl Keyring {
             let Some(file_key) = &parsed.file_key else {
                 return Err(Error::Form { path: path.into() });
             };
-            if parsed.keks.iter().any(|(id, _)| *id == next.id()) {
-                return Ok(());
-            }
+            parsed.keks.retain(|(id, _)| *id != next.id());
             if parsed.keks.len() == KEKS {
                 return Err(Error::Keks { path: path.into() });
             }
@@ -121,9 +120,18 @@ impl Keyring {
     ///
     /// # Errors
     ///
-    /// As [`Keyring::init`].
+    /// As [`Keyring::init`]; another key is the newer one.
     pub fn keep_only(path: &Path, kek: &Kek) -> Result<(), Error> {
         change(path, Some(kek), |parsed| {
+            if let Some((newest, _)) = parsed.keks.last()
+                && *newest != kek.id()
+            {
+                return Err(Error::Older {
+                    path: path.into(),
+                    found: kek.id(),
+                    newest: *newest,
+                });
+            }
             seal_anew(parsed, kek);
             Ok(())
         })

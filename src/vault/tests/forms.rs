@@ -188,9 +188,32 @@ fn two_keys_open_it_while_one_follows_the_other() {
     let ring = Keyring::open_with(&path, Some(&old)).unwrap();
     assert_eq!(ring.view().keys.len(), 2);
 
+    // The key that was to follow is not dropped by mistake.
+    let before = std::fs::read(&path).unwrap();
+    let error = Keyring::keep_only(&path, &old).err().unwrap();
+    assert!(
+        matches!(error, Error::Older { found, newest, .. } if found == old.id() && newest == new.id()),
+        "{error}"
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), before);
     Keyring::keep_only(&path, &new).unwrap();
     let ring = Keyring::open_with(&path, Some(&new)).unwrap();
     assert_eq!(ring.view().sealed_for, [new.id()]);
     let error = Keyring::open_with(&path, Some(&old)).err().unwrap();
+    let error = Keyring::open_with(&path, Some(&old)).err().unwrap();
     assert!(matches!(error, Error::OtherKek { .. }), "{error}");
+}
+
+#[test]
+fn a_key_that_was_to_follow_is_given_up_by_naming_the_one_before_again() {
+    let (_folder, path) = folder();
+    let (old, new) = (kek(1), kek(50));
+    Keyring::open_with(&path, Some(&old)).unwrap();
+    Keyring::share(&path, &old, &new).unwrap();
+    Keyring::share(&path, &old, &old).unwrap();
+    let ring = Keyring::open_with(&path, Some(&new)).unwrap();
+    assert_eq!(ring.view().sealed_for, [new.id(), old.id()]);
+    Keyring::keep_only(&path, &old).unwrap();
+    let ring = Keyring::open_with(&path, Some(&old)).unwrap();
+    assert_eq!(ring.view().sealed_for, [old.id()]);
 }
