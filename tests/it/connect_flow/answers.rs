@@ -23,7 +23,7 @@ async fn only_the_browser_and_the_user_that_began_come_back() {
     let another = process.answered(&right, &another, ann.owner(), &ann).await;
     assert!(matches!(another, Err(Error::Browser)), "another browser");
     let victim = process
-        .answered(&right, &[cookie.clone()], eve.owner(), &eve)
+        .answered(&right, std::slice::from_ref(&cookie), eve.owner(), &eve)
         .await;
     assert!(matches!(victim, Err(Error::Browser)), "another user");
     let mut tenant = ann.owner().clone();
