@@ -190,7 +190,7 @@ impl Connections {
             .await
     }
 
-    /// Begins a flow through [`Preview::issuer`], as the person confirmed on the page that showed the preview.
+    /// Begins a flow, where [`Preview::confirmation`] is still what the person saw on the page of the preview.
     ///
     /// # Errors
     ///
@@ -199,12 +199,12 @@ impl Connections {
         &self,
         permit: &Permit,
         return_to: Option<&str>,
-        confirmed_issuer: &str,
+        confirmation: &str,
         deadline: Deadline,
     ) -> Result<Started, Error> {
         let (inner, permit) = (self.0.clone(), permit.clone());
-        let (return_to, issuer) = (return_to.map(str::to_owned), confirmed_issuer.to_owned());
-        self.run(async move { flow::start(&inner, &permit, return_to, issuer, deadline).await })
+        let (return_to, seen) = (return_to.map(str::to_owned), confirmation.to_owned());
+        self.run(async move { flow::start(&inner, &permit, return_to, seen, deadline).await })
             .await
     }
 

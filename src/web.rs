@@ -4,6 +4,7 @@
 //! Fails as: a page that says what happened and what to do next, with the code of a [`Refusal`], and a record.
 
 mod answer;
+mod callback;
 mod connect;
 mod cookies;
 mod flash;

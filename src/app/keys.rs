@@ -98,6 +98,12 @@ enum KeysError {
         "{rows} rows are sealed under the key {kid} still; wait until `tollgate keys status` tells 0"
     )]
     InUse { kid: Kid, rows: u64 },
+    // Another process may have sealed them before it saw that the key was disabled.
+    #[error(
+        "{rows} rows are sealed under the key {kid}, and would never open again; run `tollgate keys rotate --enable {kid}` \
+         and wait until `tollgate keys status` tells 0"
+    )]
+    Sealed { kid: Kid, rows: u64 },
     #[error("`{0}` is no place for a key: expected `credential:NAME`, `file:PATH` or `env:NAME`")]
     Source(String),
     #[error("[vault] key names no key, so that the keyring is plain; set it and restart first")]
@@ -311,6 +317,10 @@ fn apply(place: &Place, change: &KeyChange, rows: &[(Kid, u64)]) -> Result<Strin
         }
         KeyChange::Destroy(text) => {
             let kid = kid(text)?;
+            let rows = under(kid, rows);
+            if rows > 0 {
+                return Err(KeysError::Sealed { kid, rows });
+            }
             Keyring::destroy(path, kek, kid)?;
             format!(
                 "the key {kid} is destroyed; a backup that has both keyring and database still opens"

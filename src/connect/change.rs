@@ -8,7 +8,8 @@ use uuid::Uuid;
 use zeroize::Zeroizing;
 
 use super::{
-    Claim, Claimed, GrantRow, GrantState, Inner, Of, RecordsError, Save, grant, grant::Payload,
+    Claim, Claimed, Earlier, GrantRow, GrantState, Inner, Of, RecordsError, Save, grant,
+    grant::Payload,
 };
 use crate::audit::{Kind, OutcomeKind};
 
@@ -82,7 +83,7 @@ pub(super) async fn change(
     edit: impl FnOnce(&mut GrantRow, &mut Payload),
 ) -> Result<bool, RecordsError> {
     match inner.records.claim(&claim(inner, row)).await? {
-        Claimed::Ours { row, .. } => save(inner, *row, edit).await,
+        Claimed::Ours { row, earlier } => save(inner, (*row, earlier), edit).await,
         Claimed::Theirs(_) => Ok(false),
     }
 }
@@ -96,7 +97,7 @@ async fn end_one(
     let grant = row.grant;
     for _ in 0..LOOKS {
         let theirs = match inner.records.claim(&claim(inner, &row)).await? {
-            Claimed::Ours { row, .. } => return ended(inner, *row, end).await,
+            Claimed::Ours { row, earlier } => return ended(inner, (*row, earlier), end).await,
             Claimed::Theirs(row) => row,
         };
         // Made anew, or gone: then it is none of those that had to end.
@@ -113,9 +114,9 @@ async fn end_one(
     Ok(())
 }
 
-async fn ended(inner: &Inner, row: GrantRow, end: End) -> Result<(), RecordsError> {
-    let key = row.key.clone();
-    let saved = save(inner, row, |row, payload| {
+async fn ended(inner: &Inner, claimed: (GrantRow, Earlier), end: End) -> Result<(), RecordsError> {
+    let key = claimed.0.key.clone();
+    let saved = save(inner, claimed, |row, payload| {
         row.state = GrantState::NeedsReconnect(end.reason());
         payload.refresh = None;
         if end == End::IssuerChanged {
@@ -144,10 +145,11 @@ fn claim(inner: &Inner, row: &GrantRow) -> Claim {
     }
 }
 
-/// Writes a claimed row back with what `edit` makes of it, and ends the lease. What does not open stays as it is.
+/// Writes a claimed row back with what `edit` makes of it, and ends the lease. What does not open stays as it is, and so does
+/// what nobody knows of an earlier request.
 async fn save(
     inner: &Inner,
-    mut row: GrantRow,
+    (mut row, earlier): (GrantRow, Earlier),
     edit: impl FnOnce(&mut GrantRow, &mut Payload),
 ) -> Result<bool, RecordsError> {
     let fence = row.lease.as_ref().map_or(0, |lease| lease.fence);
@@ -162,7 +164,7 @@ async fn save(
         record: row.record,
         fence,
         row,
-        unknown: false,
+        unknown: earlier == Earlier::Unknown,
     };
     let saved = inner.records.save(&save).await?;
     inner.forget(&save.row.key);

@@ -37,6 +37,13 @@ pub(super) struct Found {
     pub(super) challenged: Option<Vec<String>>,
 }
 
+impl Found {
+    /// The issuer and each host that its endpoints are at, in words: what a person who saw them confirms.
+    pub(super) fn confirmation(&self) -> String {
+        described(&self.discovered)
+    }
+}
+
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Pinned {
     /// `None` while only a challenge is known.
@@ -189,7 +196,12 @@ fn change(kept: &Kept<Pinned>, found: &Discovered) -> Option<String> {
     }
     let before = hosts(pinned);
     let moved = hosts(found).iter().any(|host| !before.contains(host));
-    moved.then(|| format!("{} with endpoints at {}", pinned.issuer, before.join(", ")))
+    moved.then(|| described(pinned))
+}
+
+fn described(discovered: &Discovered) -> String {
+    let hosts = hosts(discovered).join(", ");
+    format!("{} with endpoints at {hosts}", discovered.issuer)
 }
 
 fn is_news(kept: Option<&Kept<Pinned>>, found: &Discovered) -> bool {

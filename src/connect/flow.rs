@@ -32,19 +32,23 @@ pub struct Preview {
     pub server: Arc<str>,
     /// What people are shown.
     pub title: Option<Arc<str>>,
-    /// The authorization server, byte for byte: what the person confirms.
+    /// The authorization server, byte for byte.
     pub issuer: String,
     /// The authorization server's host, with a port that is not https's own.
     pub issuer_host: String,
     /// What was pinned before, where the issuer or a host of its endpoints is another now and the operator wants to be
     /// asked.
     pub issuer_changed_from: Option<String>,
+    /// The host of the authorization endpoint, where the browser is sent; an issuer may name any.
+    pub sign_in_host: String,
     /// Other hosts that tokens or codes go to: token and revocation endpoints.
     pub endpoint_hosts: Vec<String>,
     /// The scopes that will be asked for.
     pub scopes: Vec<String>,
     /// The host that the browser comes back to.
     pub redirect_host: String,
+    /// All that the person confirms by pressing Connect: the issuer, and each host that the flow has to do with.
+    pub confirmation: String,
 }
 
 /// A flow that was begun.
@@ -104,6 +108,8 @@ pub(super) async fn preview(
         title: server.title.clone(),
         issuer: discovered.issuer.clone(),
         issuer_host,
+        sign_in_host: host(&discovered.authorization_endpoint).unwrap_or_default(),
+        confirmation: plan.found.confirmation(),
         issuer_changed_from: plan.found.changed_from,
         endpoint_hosts,
         scopes: plan.scopes,
@@ -111,15 +117,15 @@ pub(super) async fn preview(
     })
 }
 
-/// Begins a flow through `confirmed_issuer`.
+/// Begins a flow, as it was confirmed.
 pub(super) async fn start(
     inner: &Inner,
     permit: &Permit,
     return_to: Option<String>,
-    confirmed_issuer: String,
+    confirmation: String,
     deadline: Deadline,
 ) -> Result<Started, Error> {
-    let begun = begin(inner, permit, return_to, confirmed_issuer, deadline).await;
+    let begun = begin(inner, permit, return_to, confirmation, deadline).await;
     let ended = match &begun {
         Ok(_) => (OutcomeKind::Allowed, None),
         Err(error) => (tell::outcome(error), Some(error.code())),
@@ -132,7 +138,7 @@ async fn begin(
     inner: &Inner,
     permit: &Permit,
     return_to: Option<String>,
-    confirmed_issuer: String,
+    confirmation: String,
     deadline: Deadline,
 ) -> Result<Started, Error> {
     let return_to = return_to
@@ -143,7 +149,7 @@ async fn begin(
         scopes,
         tried,
     } = Plan::make(inner, permit, deadline).await?;
-    confirm(inner, permit, &found, confirmed_issuer).await?;
+    confirm(inner, permit, &found, confirmation).await?;
     let again = inner.records.flows(&inner::key(permit)).await?.is_some();
     let client = clients::get(inner, permit, &found.discovered, again, deadline).await?;
     let knobs = found.discovered.knobs(super::knobs(permit)?);
@@ -213,18 +219,19 @@ impl Plan {
     }
 }
 
-/// Nothing is begun with another issuer than the one that the person saw.
+/// Nothing is begun with another issuer, or at other hosts, than the person saw: whoever publishes the metadata could give
+/// it to the page and to the button in two ways.
 async fn confirm(
     inner: &Inner,
     permit: &Permit,
     found: &Found,
-    confirmed_issuer: String,
+    confirmation: String,
 ) -> Result<(), Error> {
-    if found.discovered.issuer != confirmed_issuer {
+    if found.confirmation() != confirmation {
         return Err(Error::IssuerChanged {
             server: permit.server().name.clone(),
-            pinned: found.changed_from.clone().unwrap_or(confirmed_issuer),
-            found: found.discovered.issuer.clone(),
+            pinned: found.changed_from.clone().unwrap_or(confirmation),
+            found: found.confirmation(),
         });
     }
     if found.changed_from.is_some() {

@@ -109,6 +109,9 @@ impl Flight {
             if matches!(self.ask, Ask::Ahead) {
                 return Ok(Ended::Settled);
             }
+            if self.inner.closing.is_cancelled() {
+                return Ok(Ended::Later("this process is ending".into()));
+            }
             if Instant::now() + pause >= end {
                 let what = "another process has been refreshing the connection for long";
                 return Ok(Ended::Later(what.into()));

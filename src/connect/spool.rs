@@ -19,7 +19,7 @@ use std::{
 use uuid::Uuid;
 
 use super::{
-    GrantKey, GrantRow, Inner, RecordsError, Revoked, disconnect,
+    GrantKey, GrantRow, GrantState, Inner, RecordsError, Revoked, disconnect,
     grant::{self, Payload},
     known::Known,
 };
@@ -186,7 +186,11 @@ async fn compare(
     let ours = &held.known.row;
     for _ in 0..TRIES {
         let theirs = inner.records.grant(&ours.key).await?;
-        let same = |theirs: &GrantRow| theirs.record == ours.record && theirs.grant == ours.grant;
+        // One that ended because another issuer stands in its place is as good as gone: nothing of it comes back.
+        let ended = GrantState::NeedsReconnect("issuer_changed");
+        let same = |theirs: &GrantRow| {
+            theirs.record == ours.record && theirs.grant == ours.grant && theirs.state != ended
+        };
         let Some(theirs) = theirs.filter(same) else {
             return Ok(revoke(inner, permit, ours).await);
         };

@@ -54,14 +54,15 @@ pub(super) async fn call(
     let consent = approval::consent(permit, &tool)?;
     // What is refused here has no intent.
     let upstream = &gateway.upstream;
-    let credential = upstream.credential(permit, deadline).await?;
+    // Boxed, it weighs nothing on calls that show none.
+    let credential = upstream.credential(permit, deadline).await?.map(Box::new);
     let seat = lanes.at_server(upstream, permit, &subject, &ticket, deadline);
     let (seat, _leave) = seat.await?;
     entry.held.server = Some(seat);
     let effect = entry.effect(consent).await?;
     ticket.check()?;
     let request = Request {
-        credential: credential.as_ref(),
+        credential: credential.as_deref(),
         ..asked.request(permit, &ticket, round.as_ref(), &effect, deadline)
     };
     let calling = pin!(upstream.call(&tool, request));

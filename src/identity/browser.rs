@@ -5,6 +5,7 @@
 //! it: who writes the database can end a sign-in, and cannot make one or give it to somebody else.
 
 mod error;
+mod mark;
 mod rows;
 
 use std::{
@@ -115,13 +116,13 @@ impl Browsers {
             });
         }
         let (token, now) = (id::token(), self.now());
-        let mut row = LinkRow {
+        let row = LinkRow {
             digest: digest(&token),
             owner,
             ends: now + LINK,
             mac: [0; 32],
         };
-        row.mac = self.0.mac.sign(&link_parts(&row, &row.ends.to_be_bytes()));
+        let row = row.marked(&self.0.mac);
         self.0.rows.put_link(&row, now).await?;
         Ok(Invitation {
             token,
@@ -159,14 +160,15 @@ impl Browsers {
         };
         let owner = self.judged(row, policy)?;
         let (id, now) = (id::token(), self.now());
-        let row = self.0.marked(SessionRow {
+        let row = SessionRow {
             digest: digest(&id),
             owner,
             made: now,
             seen: now,
             ends: now + LONGEST,
             mac: [0; 32],
-        });
+        };
+        let row = row.marked(&self.0.mac);
         self.0.rows.put_session(&row).await?;
         let browser = self.0.browser(&row, policy).ok_or(LoginError::Link)?;
         Ok((id, browser))
@@ -185,7 +187,9 @@ impl Browsers {
         let digest = digest(id);
         let found = self.0.rows.session(&digest).await?;
         let row = found.ok_or(LoginError::SignedOut)?;
-        self.0.verify(&row, &digest)?;
+        if row.digest != digest || !row.holds(&self.0.mac) {
+            return Err(LoginError::Forged);
+        }
         let now = self.now();
         if now >= row.ends || now >= row.seen + IDLE {
             self.0.rows.remove_session(&digest).await?;
@@ -193,7 +197,7 @@ impl Browsers {
         }
         let browser = self.0.browser(&row, policy).ok_or(LoginError::SignedOut)?;
         if now >= row.seen + BEHIND {
-            let row = self.0.marked(SessionRow { seen: now, ..row });
+            let row = SessionRow { seen: now, ..row }.marked(&self.0.mac);
             // It may have been revoked meanwhile.
             let stands = self.0.rows.see_session(&row).await?;
             return stands.then_some(browser).ok_or(LoginError::SignedOut);
@@ -250,8 +254,7 @@ impl Browsers {
 
     fn judged(&self, row: Option<LinkRow>, policy: &Snapshot) -> Result<Owner, LoginError> {
         let row = row.ok_or(LoginError::Link)?;
-        let parts = (&row, row.ends.to_be_bytes());
-        if !self.0.mac.verify(&link_parts(parts.0, &parts.1), &row.mac) {
+        if !row.holds(&self.0.mac) {
             return Err(LoginError::Forged);
         }
         let known = self.0.identity.person(&row.owner, policy).is_some();
@@ -294,18 +297,6 @@ impl Inner {
             digest: row.digest,
         })
     }
-
-    fn marked(&self, row: SessionRow) -> SessionRow {
-        let mac = self.mac.sign(&session_parts(&row, &times(&row)));
-        SessionRow { mac, ..row }
-    }
-
-    fn verify(&self, row: &SessionRow, digest: &[u8; 32]) -> Result<(), LoginError> {
-        let parts = times(row);
-        let holds = self.mac.verify(&session_parts(row, &parts), &row.mac);
-        let holds = holds && row.digest == *digest;
-        holds.then_some(()).ok_or(LoginError::Forged)
-    }
 }
 
 impl Browser {
@@ -339,32 +330,4 @@ fn is_token(text: &str) -> bool {
 
 fn name(digest: &[u8; 32]) -> String {
     id::hex(&digest[..8])
-}
-
-fn link_parts<'a>(row: &'a LinkRow, ends: &'a [u8; 8]) -> [&'a [u8]; 5] {
-    [
-        b"link 1",
-        &row.digest,
-        row.owner.tenant.as_bytes(),
-        row.owner.user.as_bytes(),
-        ends,
-    ]
-}
-
-fn times(row: &SessionRow) -> [u8; 24] {
-    let mut times = [0; 24];
-    times[..8].copy_from_slice(&row.made.to_be_bytes());
-    times[8..16].copy_from_slice(&row.seen.to_be_bytes());
-    times[16..].copy_from_slice(&row.ends.to_be_bytes());
-    times
-}
-
-fn session_parts<'a>(row: &'a SessionRow, times: &'a [u8; 24]) -> [&'a [u8]; 5] {
-    [
-        b"session 1",
-        &row.digest,
-        row.owner.tenant.as_bytes(),
-        row.owner.user.as_bytes(),
-        times,
-    ]
 }

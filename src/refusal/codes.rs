@@ -135,7 +135,7 @@ codes! {
     ConnectState "connect.state" Caller 400 Http, "begin again on the connect page";
     ConnectBrowser "connect.browser" Caller 403 Http, "begin again on the connect page, in this browser and as this user";
     ConnectIssuerMismatch "connect.issuer_mismatch" Upstream 403 Http, "begin again on the connect page, and tell the operator if this repeats";
-    ConnectDenied "connect.denied" Upstream 200 Tool, "open the link and try again, or ask the operator";
+    ConnectDenied "connect.denied" Upstream 200 Tool, "begin again on the connect page, or ask the operator";
     ConnectSecret "connect.secret" Caller 400 Http, "enter the secret as its provider shows it, without line breaks";
     WebNotFound "web.not_found" Caller 404 Http, "go to the first page, which links to all others";
     WebMethod "web.method" Caller 405 Http, "open the page, and press its button there";

@@ -10,6 +10,7 @@ use super::{
     database::{Database, Misfit},
     failure::Failure,
     pins::bytes32,
+    sessions,
 };
 use crate::{
     id,
@@ -34,7 +35,8 @@ impl Store {
         .await
     }
 
-    /// Counts changes on from beyond `seen`, which is more than an older database has; gives the number.
+    /// Counts changes on from beyond `seen`, which is more than an older database has; gives the number. Everybody is signed
+    /// out: who had signed out since is signed in again in an older one.
     ///
     /// # Errors
     ///
@@ -47,6 +49,7 @@ impl Store {
                 .max(seen)
                 .saturating_add(1);
             write_changes(&transaction, &database.mac, number)?;
+            sessions::forget(&transaction)?;
             transaction.commit()?;
             Ok(number)
         })

@@ -1,37 +1,35 @@
-//! What a person is connected to; connecting, disconnecting, and the way back from providers.
+//! What a person is connected to; connecting and disconnecting.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
-use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded};
 
 use super::{
     answer,
-    flash::{Failed, Flash},
+    flash::Flash,
     form::Form,
     pages::{self, Entry, Offer, Standing},
     route,
     visit::Visit,
 };
 use crate::{
-    connect::{Callback, Error, Finished, Revoked},
+    connect::{Error, Revoked},
     deadline::Deadline,
-    id,
-    identity::{Browser, LoginError},
+    identity::Browser,
     policy::{Auth, Permit},
     refusal::Refusal,
 };
 
 /// How long a page may wait for a provider.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Where the browser goes once it is connected: a field of the form, and a parameter of the page.
 pub(super) const RETURN_TO: &str = "return_to";
-/// The issuer that the person saw: a field of the form.
-pub(super) const ISSUER: &str = "issuer";
+/// What the person saw of the provider: a field of the form.
+pub(super) const CONFIRMATION: &str = "confirmation";
 /// The field of a static secret.
 pub(super) const SECRET: &str = "secret";
 
@@ -116,7 +114,7 @@ impl Visit<'_> {
         self.inner
             .recorder
             .failed(browser, &entry.name, error.code());
-        let markup = pages::cannot(&self.who(browser), entry, &failed(error));
+        let markup = pages::cannot(&self.who(browser), entry, &error.into());
         Ok(answer::page(answer::status(error.code()), markup))
     }
 
@@ -144,7 +142,7 @@ impl Visit<'_> {
                             server: server.to_owned(),
                         },
                     ),
-                    Err(error) => self.tell(Some(&browser), about(&error, server)),
+                    Err(error) => self.tell(Some(&browser), Flash::about(&error, Some(server))),
                 }
             }
             Auth::None | Auth::Shared(_) => answer::see(&route::connect(server)),
@@ -161,12 +159,12 @@ impl Visit<'_> {
     ) -> Result<Response<Full<Bytes>>, Refusal> {
         let connections = &self.inner.connections;
         let return_to = form.get(RETURN_TO).filter(|url| !url.is_empty());
-        let issuer = form.get(ISSUER).unwrap_or_default();
+        let seen = form.get(CONFIRMATION).unwrap_or_default();
         let deadline = Deadline::after(PATIENCE);
         let server = &*permit.server().name;
-        let started = match connections.start(permit, return_to, issuer, deadline).await {
+        let started = match connections.start(permit, return_to, seen, deadline).await {
             Ok(started) => started,
-            Err(error) => return self.tell(Some(browser), about(&error, server)),
+            Err(error) => return self.tell(Some(browser), Flash::about(&error, Some(server))),
         };
         let url = &started.authorize_url;
         let host = Url::parse(url).ok().filter(is_web);
@@ -191,69 +189,6 @@ impl Visit<'_> {
             HeaderValue::from_static("no-referrer"),
         );
         Ok(answer)
-    }
-
-    /// The way back from a provider. Whatever comes of it is told on another page, whose address says nothing.
-    pub(super) async fn callback(&self) -> Result<Response<Full<Bytes>>, Refusal> {
-        let browser = match self.browser().await {
-            Ok(browser) => browser,
-            Err(LoginError::SignedOut) => {
-                let refusal = Refusal::from(Error::Browser);
-                self.inner.recorder.refused(&refusal, &self.head.method);
-                return self.tell(None, Flash::Failed(failed(&Error::Browser)));
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let query = self.head.uri.query().unwrap_or_default();
-        let query: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes())
-            .into_owned()
-            .collect();
-        let (ended, server) = self.finish(&browser, &query).await;
-        let mut answer = match &ended {
-            Ok(finished) => match &finished.return_to {
-                Some(url) => answer::see(url)?,
-                None => {
-                    let server = finished.server.to_string();
-                    self.tell(Some(&browser), Flash::Connected { server })?
-                }
-            },
-            Err(error) => {
-                let mut failed = failed(error);
-                failed.server = failed.server.or(server);
-                self.tell(Some(&browser), Flash::Failed(failed))?
-            }
-        };
-        // A flow that this was no answer to goes on.
-        let waits = |error| matches!(error, Error::State | Error::Browser | Error::IssuerMismatch);
-        let state = query.iter().find(|(name, _)| name == "state");
-        if let (Some((_, state)), false) = (state, ended.is_err_and(waits)) {
-            let digits = id::hex(&Sha256::digest(state)[..4]);
-            let cookie = self.cookies().unbind(&digits);
-            answer.headers_mut().append(header::SET_COOKIE, cookie);
-        }
-        Ok(answer)
-    }
-
-    /// How the flow ended that a provider's answer belongs to, and to which server it was.
-    async fn finish(
-        &self,
-        browser: &Browser,
-        query: &[(String, String)],
-    ) -> (Result<Finished, Error>, Option<String>) {
-        let owner = browser.owner();
-        let callback = Callback {
-            query,
-            cookies: &self.cookies().bindings(),
-            owner: &owner,
-        };
-        let mut server = None;
-        let permit = |name: &str| {
-            server = Some(name.to_owned());
-            self.permit(browser, name).ok()
-        };
-        let (connections, deadline) = (&self.inner.connections, Deadline::after(PATIENCE));
-        let ended = connections.finish(callback, permit, deadline).await;
-        (ended, server)
     }
 
     pub(super) async fn disconnect_page(
@@ -286,29 +221,9 @@ impl Visit<'_> {
                 }
                 .to_owned(),
             },
-            Err(error) => about(&error, server),
+            Err(error) => Flash::about(&error, Some(server)),
         };
         self.tell(Some(&browser), flash)
-    }
-
-    /// What came of what was done last in this browser.
-    pub(super) async fn result(&self) -> Result<Response<Full<Bytes>>, Refusal> {
-        let browser = match self.browser().await {
-            Ok(browser) => Some(browser),
-            Err(LoginError::SignedOut) => None,
-            Err(error) => return Err(error.into()),
-        };
-        let flash = self.told(browser.as_ref()).or_else(|| self.told(None));
-        let Some(flash) = flash else {
-            return answer::see("/");
-        };
-        let title = |server: &str| {
-            let permit = browser.as_ref().map(|browser| self.permit(browser, server));
-            permit?.ok()?.server().title.as_deref().map(str::to_owned)
-        };
-        let who = browser.as_ref().map(|browser| self.who(browser));
-        let markup = pages::result(who.as_ref(), &flash, title);
-        Ok(answer::page(StatusCode::OK, markup))
     }
 
     /// The client id metadata document, which providers fetch.
@@ -325,59 +240,4 @@ impl Visit<'_> {
 /// Whether a browser may be sent there.
 fn is_web(url: &Url) -> bool {
     matches!(url.scheme(), "https" | "http")
-}
-
-/// What did not work with a server.
-fn about(error: &Error, server: &str) -> Flash {
-    Flash::Failed(Failed {
-        server: Some(server.to_owned()),
-        ..failed(error)
-    })
-}
-
-/// What did not work, with the provider's own words apart from ours.
-fn failed(error: &Error) -> Failed {
-    let code = error.code();
-    let remedy = match error {
-        // What agents are told speaks of a link; here is a button.
-        Error::Denied { .. } => "try again and agree there, or ask the operator",
-        _ => code.remedy(),
-    };
-    let (text, said) = match error {
-        Error::Denied { error, description } => {
-            let said = match description {
-                Some(description) => format!("{error}: {description}"),
-                None => error.clone(),
-            };
-            ("the authorization server refused".to_owned(), Some(said))
-        }
-        error => (error.to_string(), None),
-    };
-    Failed {
-        code: code.as_str().to_owned(),
-        remedy: remedy.to_owned(),
-        text,
-        said,
-        server: server(error),
-    }
-}
-
-fn server(error: &Error) -> Option<String> {
-    match error {
-        Error::Required { server }
-        | Error::Reconnect { server, .. }
-        | Error::MoreScopes { server, .. }
-        | Error::Transient { server, .. }
-        | Error::Unusable { server, .. }
-        | Error::Client { server, .. }
-        | Error::IssuerChanged { server, .. }
-        | Error::Egress { server, .. } => Some(server.to_string()),
-        Error::State
-        | Error::Browser
-        | Error::IssuerMismatch
-        | Error::Denied { .. }
-        | Error::Refused(_)
-        | Error::Secret
-        | Error::Records(_) => None,
-    }
 }

@@ -4,7 +4,7 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
-use crate::{identity::Browser, refusal::Refusal, vault::Mac};
+use crate::{connect::Error, identity::Browser, vault::Mac};
 
 /// The longest that fits into a cookie beside its name and mark.
 const LONGEST: usize = 3500;
@@ -45,19 +45,45 @@ pub(super) struct Failed {
     pub(super) server: Option<String>,
 }
 
-impl From<Refusal> for Failed {
-    fn from(refusal: Refusal) -> Self {
+impl From<&Error> for Failed {
+    /// The provider's own words stand apart from ours.
+    fn from(error: &Error) -> Self {
+        let code = error.code();
+        let (text, said, remedy) = match error {
+            Error::Denied { error, description } => {
+                let said = match description {
+                    Some(description) => format!("{error}: {description}"),
+                    None => error.clone(),
+                };
+                // What agents are told speaks of a link; here is a button.
+                let remedy = "try again and agree there, or ask the operator";
+                (
+                    "the authorization server refused".to_owned(),
+                    Some(said),
+                    remedy,
+                )
+            }
+            error => (error.to_string(), None, code.remedy()),
+        };
         Self {
-            code: refusal.code.as_str().to_owned(),
-            remedy: refusal.code.remedy().to_owned(),
-            text: refusal.public,
-            said: None,
+            code: code.as_str().to_owned(),
+            text,
+            remedy: remedy.to_owned(),
+            said,
             server: None,
         }
     }
 }
 
 impl Flash {
+    /// What did not work, with a server where that is known.
+    pub(super) fn about(error: &Error, server: Option<&str>) -> Self {
+        Self::Failed(Failed {
+            server: server.map(str::to_owned),
+            ..error.into()
+        })
+    }
+
     /// The cookie's value.
     pub(super) fn seal(mut self, mac: &Mac, browser: Option<&Browser>) -> String {
         let mut text = self.text();

@@ -214,9 +214,11 @@ async fn a_person_sees_what_is_asked_for_connects_and_comes_back() {
             issuer: "http://127.0.0.2:9000".into(),
             issuer_host: "127.0.0.2:9000".into(),
             issuer_changed_from: None,
+            sign_in_host: "127.0.0.2:9000".into(),
             endpoint_hosts: Vec::new(),
             scopes: vec!["read".into()],
             redirect_host: "tollgate.example.com".into(),
+            confirmation: "http://127.0.0.2:9000 with endpoints at 127.0.0.2:9000".into(),
         }
     );
     assert_eq!(

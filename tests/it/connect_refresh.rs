@@ -198,15 +198,11 @@ fn permit(issuer: &str, user: &'static str, url: &str) -> Permit {
 impl Process {
     /// Everything that a person does.
     async fn connect(&self, permit: &Permit) {
-        let issuer = permit
-            .server()
-            .auth
-            .oauth()
-            .unwrap()
-            .issuer
-            .clone()
-            .unwrap();
-        let started = self.connections.start(permit, None, &issuer, soon()).await;
+        let seen = self.connections.preview(permit, soon()).await.unwrap();
+        let started = self
+            .connections
+            .start(permit, None, &seen.confirmation, soon())
+            .await;
         let started = started.unwrap();
         let url = url::Url::parse(&started.authorize_url).unwrap();
         let state = url.query_pairs().find(|(name, _)| name == "state").unwrap();

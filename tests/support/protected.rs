@@ -133,7 +133,11 @@ impl House {
         let connections = &self.pipeline.connections;
         let deadline = || Deadline::after(std::time::Duration::from_secs(20));
         let issuer = provider.issuer();
-        let started = connections.start(&permit, None, &issuer, deadline()).await;
+        let preview = connections.preview(&permit, deadline()).await;
+        let confirmed = preview.unwrap().confirmation;
+        let started = connections
+            .start(&permit, None, &confirmed, deadline())
+            .await;
         let started = started.unwrap_or_else(|error| panic!("{error:?}"));
         let url = Url::parse(&started.authorize_url).unwrap();
         let state = url.query_pairs().find(|(name, _)| name == "state").unwrap();

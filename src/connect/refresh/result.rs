@@ -223,8 +223,10 @@ pub(in crate::connect) async fn save_later(
 ) {
     let mut pause = PAUSES.0;
     loop {
+        // A process that ends tries once more.
+        let last = inner.closing.is_cancelled();
         let settled = spool::settle(&inner, permit.as_ref(), &held).await;
-        if settled.is_ok() || inner.closing.is_cancelled() {
+        if settled.is_ok() || last {
             return;
         }
         tokio::select! {

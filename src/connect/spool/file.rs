@@ -186,3 +186,6 @@ fn binding(record: Uuid) -> Binding<'static> {
         version: 0,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     connect::{Preview, State},
     web::{
-        connect::{ISSUER, RETURN_TO, SECRET},
+        connect::{CONFIRMATION, RETURN_TO, SECRET},
         flash::Failed,
         form::PROOF,
         route,
@@ -80,9 +80,10 @@ fn back(entry: &Entry) -> Markup {
 /// Who asks for what, and the button.
 fn confirm(entry: &Entry, form: &ServerForm, preview: &Preview) -> Markup {
     let state = entry.own().map(|connection| &connection.state);
+    let elsewhere = preview.sign_in_host != preview.issuer_host;
     html! {
         @if let Some(before) = &preview.issuer_changed_from {
-            (changed(before, &preview.issuer_host))
+            (changed(before, &preview.confirmation))
         }
         @if let Some(State::Connecting(_)) = state {
             (under_way())
@@ -93,7 +94,11 @@ fn confirm(entry: &Entry, form: &ServerForm, preview: &Preview) -> Markup {
                 dt { "Server" }
                 dd { (entry.title()) " " code { (entry.name) } }
                 dt { "You sign in at" }
-                dd { code.host { (preview.issuer_host) } }
+                dd { code.host { (preview.sign_in_host) } }
+                @if elsewhere {
+                    dt { "Which speaks for" }
+                    dd { code.host { (preview.issuer_host) } }
+                }
                 @if !preview.endpoint_hosts.is_empty() {
                     dt { "What it issues also goes to" }
                     dd { ul.scopes { @for host in &preview.endpoint_hosts { li { code { (host) } } } } }
@@ -114,13 +119,14 @@ fn confirm(entry: &Entry, form: &ServerForm, preview: &Preview) -> Markup {
                 }
             }
             p {
-                "Go on only if you know " code { (preview.issuer_host) }
+                "Go on only if you know " code { (preview.sign_in_host) }
+                @if elsewhere { " and " code { (preview.issuer_host) } }
                 ". Your password is asked for there, never here."
             }
         }
         form method="post" action=(route::connect(&entry.name)) {
             input type="hidden" name=(PROOF) value=(form.proof);
-            input type="hidden" name=(ISSUER) value=(preview.issuer);
+            input type="hidden" name=(CONFIRMATION) value=(preview.confirmation);
             @if let Some(url) = &form.return_to {
                 input type="hidden" name=(RETURN_TO) value=(url);
             }

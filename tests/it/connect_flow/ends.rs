@@ -113,7 +113,10 @@ async fn what_a_late_refresh_brings_is_revoked_and_never_kept() {
         metadata(ISSUER, elsewhere),
     )]);
     let (process, ann) = (world.process(), world.permit("ann"));
-    process.connect(&ann).await;
+    let shown = process.preview(&ann).await.unwrap();
+    let begun = process.confirm(&ann, None, &shown.confirmation).await;
+    let begun = begun.unwrap();
+    process.finish(&begun, &begun.right()).await.unwrap();
     assert_eq!(process.token(&ann).await.unwrap(), "Bearer at-1");
     world.wait(3600);
     process.token(&ann).await.unwrap();

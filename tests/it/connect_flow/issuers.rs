@@ -47,7 +47,11 @@ async fn another_issuer_is_confirmed_by_a_person_and_takes_nothing_over() {
     else {
         panic!("the page was of before");
     };
-    assert_eq!((&*pinned, &*found), (ISSUER, OTHER));
+    assert_eq!(pinned, ISSUER);
+    assert_eq!(
+        found,
+        "http://127.0.0.3:9000 with endpoints at 127.0.0.3:9000"
+    );
     assert_eq!(
         process.state(&bob).await,
         State::Connected,
@@ -137,6 +141,53 @@ async fn an_endpoint_at_another_host_is_a_change_too() {
         process.preview(&ann).await.unwrap().issuer_changed_from,
         None
     );
+}
+
+/// Whoever publishes metadata knows the first fetch from the second: the page is shown one host, the button another.
+#[tokio::test]
+async fn hosts_that_nobody_saw_are_not_confirmed_with_their_issuer() {
+    let world = World::new().await;
+    let (process, ann) = (world.process(), world.permit("ann"));
+    let shown = process.preview(&ann).await.unwrap();
+    for member in [
+        "authorization_endpoint",
+        "token_endpoint",
+        "revocation_endpoint",
+        "registration_endpoint",
+    ] {
+        world.answer(&[(
+            "GET http://127.0.0.2:9000/.well-known/oauth-authorization-server",
+            metadata(ISSUER, json!({member: "http://127.0.0.3:9000/x"})),
+        )]);
+        let begun = process.confirm(&ann, None, &shown.confirmation).await;
+        let Err(Error::IssuerChanged { found, .. }) = begun else {
+            panic!("{member}: nobody saw that host");
+        };
+        assert_eq!(
+            found,
+            "http://127.0.0.2:9000 with endpoints at 127.0.0.2:9000, 127.0.0.3:9000"
+        );
+    }
+    assert_eq!(world.asked("POST http://127.0.0.2"), [""; 0]);
+    assert_eq!(world.asked("POST http://127.0.0.3"), [""; 0]);
+    // Once they are seen, they are confirmed.
+    let shown = process.preview(&ann).await.unwrap();
+    assert_eq!(
+        shown.issuer_changed_from.as_deref(),
+        Some("http://127.0.0.2:9000 with endpoints at 127.0.0.2:9000"),
+        "what was refused is not pinned"
+    );
+    let elsewhere = json!({"authorization_endpoint": "http://127.0.0.3:9000/authorize"});
+    world.answer(&[(
+        "GET http://127.0.0.2:9000/.well-known/oauth-authorization-server",
+        metadata(ISSUER, elsewhere),
+    )]);
+    let shown = process.preview(&ann).await.unwrap();
+    assert_eq!(shown.sign_in_host, "127.0.0.3:9000");
+    process
+        .confirm(&ann, None, &shown.confirmation)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

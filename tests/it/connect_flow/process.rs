@@ -37,7 +37,19 @@ impl Process {
         return_to: Option<&str>,
         issuer: &str,
     ) -> Result<Begun, Error> {
-        let started = self.connections.start(permit, return_to, issuer, soon());
+        let host = issuer.trim_start_matches("http://");
+        let seen = format!("{issuer} with endpoints at {host}");
+        self.confirm(permit, return_to, &seen).await
+    }
+
+    /// Presses the button of a page that showed this.
+    pub(super) async fn confirm(
+        &self,
+        permit: &Permit,
+        return_to: Option<&str>,
+        seen: &str,
+    ) -> Result<Begun, Error> {
+        let started = self.connections.start(permit, return_to, seen, soon());
         started.await.map(|started| Begun {
             permit: permit.clone(),
             started,

@@ -8,7 +8,10 @@ use std::{
 };
 
 use nix::{
-    sys::signal::{Signal, kill},
+    sys::{
+        signal::{Signal, kill},
+        wait::{WaitPidFlag, WaitStatus, waitpid},
+    },
     unistd::Pid,
 };
 
@@ -78,9 +81,19 @@ impl Other {
         self.child.wait().unwrap();
     }
 
-    pub(super) fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id()).unwrap();
-        kill(Pid::from_raw(pid), signal).unwrap();
+    /// Stops it: none of its threads runs on return.
+    fn stop(&self) {
+        kill(self.pid(), Signal::SIGSTOP).unwrap();
+        let stopped = waitpid(self.pid(), Some(WaitPidFlag::WUNTRACED)).unwrap();
+        assert_eq!(stopped, WaitStatus::Stopped(self.pid(), Signal::SIGSTOP));
+    }
+
+    fn go_on(&self) {
+        kill(self.pid(), Signal::SIGCONT).unwrap();
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id()).unwrap())
     }
 }
 
@@ -154,7 +167,7 @@ async fn a_holder_that_was_stopped_loses_nothing() {
     let mut stopped = world.other("stopped", LATER);
     stopped.ask();
     world.issuer.done(1).await;
-    stopped.signal(Signal::SIGSTOP);
+    stopped.stop();
     world.issuer.release();
 
     let taking_over = world.process("taking-over", LATER + LEASE);
@@ -162,7 +175,7 @@ async fn a_holder_that_was_stopped_loses_nothing() {
     assert_eq!(told(&ended), "connect.reconnect rotation_lost");
     assert_eq!(world.issuer.refreshes(), 2);
 
-    stopped.signal(Signal::SIGCONT);
+    stopped.go_on();
     assert_eq!(stopped.answer(), "at-2");
     let next = world.process("next", LATER + LEASE);
     assert_eq!(next.token(&world.permit()).await.unwrap(), "at-2");
@@ -178,13 +191,13 @@ async fn a_holder_that_was_stopped_overwrites_nothing_newer() {
     let mut stopped = world.other("stopped", LATER);
     stopped.ask();
     world.issuer.done(1).await;
-    stopped.signal(Signal::SIGSTOP);
+    stopped.stop();
     world.issuer.release();
 
     let taking_over = world.process("taking-over", LATER + LEASE);
     assert_eq!(taking_over.token(&world.permit()).await.unwrap(), "at-3");
 
-    stopped.signal(Signal::SIGCONT);
+    stopped.go_on();
     assert_eq!(stopped.answer(), "at-3");
     let next = world.process("next", LATER + LEASE);
     assert_eq!(next.token(&world.permit()).await.unwrap(), "at-3");

@@ -5,6 +5,7 @@ use std::fs;
 use tollgate::{
     catalog::Ledger,
     connect::{Key, Records, Row},
+    identity::{SessionRow, Sessions},
     store::{Error, Forgotten, Store, Unavailable},
     vault::Keyring,
 };
@@ -216,7 +217,21 @@ async fn an_older_database_reads_and_writes_no_connection_until_it_is_accepted()
     }
     // Pins are another matter.
     assert_eq!(Ledger::read(&store, &server("a")).await.unwrap(), None);
+    let ended = SessionRow {
+        digest: [7; 32],
+        owner: row.key.owner.clone(),
+        made: 1,
+        seen: 1,
+        ends: i64::MAX,
+        mac: [0; 32],
+    };
+    store.put_session(&ended).await.unwrap();
     assert_eq!(store.count_beyond(40).await.unwrap(), 41);
+    assert_eq!(
+        store.session(&ended.digest).await.unwrap(),
+        None,
+        "who had signed out since is not signed in again"
+    );
     store.refuse_older(false);
     assert_eq!(store.changes().await.unwrap(), 41);
     assert_eq!(store.grant(&row.key).await.unwrap(), Some(row));

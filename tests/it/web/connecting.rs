@@ -309,7 +309,7 @@ async fn another_provider_is_told_of_and_confirmed() {
     let fields: Vec<_> = before
         .iter()
         .map(|(name, value)| match &**name {
-            "issuer" => field(name, "http://127.0.0.9:9000"),
+            "confirmation" => field(name, "http://127.0.0.9:9000"),
             _ => field(name, value),
         })
         .collect();
