@@ -42,6 +42,7 @@ mod step_up;
 mod tell;
 mod terms;
 pub mod token;
+mod verdict;
 mod view;
 
 use std::{panic, path::PathBuf, sync::Arc};
@@ -171,6 +172,34 @@ impl Connections {
         deadline: Deadline,
     ) -> Result<Credential, Error> {
         credential::another(&self.0, permit, used, challenge, deadline).await
+    }
+
+    /// The server pointed elsewhere when it was shown the token `used`, as some do with one that has ended. Another to
+    /// show, once; `None` where that one is new, so that the way elsewhere is for everybody.
+    ///
+    /// # Errors
+    ///
+    /// As [`Connections::refused`].
+    pub async fn pointed_elsewhere(
+        &self,
+        permit: &Permit,
+        used: &Credential,
+        deadline: Deadline,
+    ) -> Result<Option<Credential>, Error> {
+        credential::elsewhere(&self.0, permit, used, deadline).await
+    }
+
+    /// The server answered 401 to `used`, which [`Connections::refused`] gave: what to tell the caller. A token is kept as
+    /// refused and not sent for a minute.
+    pub async fn refused_again(&self, permit: &Permit, used: &Credential) -> Error {
+        credential::refused_again(&self.0, permit, used).await
+    }
+
+    /// The server let `used` in. Where that token was kept as refused, it is so no more.
+    pub fn taken(&self, permit: &Permit, used: &Credential) {
+        if permit.server().auth.oauth().is_some() {
+            verdict::taken(&self.0, permit, used);
+        }
     }
 
     /// The server answered 403 with a challenge: what to tell the caller, where it wants more scopes. `None` where it is

@@ -43,7 +43,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Make the keyring where there is none, bring an older form up to date, and seal a plain one where [vault] key names
+    /// Make the keyring where there is none, bring an older form up to date, and seal a plain one where vault.key names
     /// a key; no key in it changes
     Init,
     /// Make a new key primary; or one of the options
@@ -67,7 +67,7 @@ struct Rotate {
     /// Seal the keyring for this key too: credential:NAME, file:PATH or env:NAME
     #[arg(long, value_name = "SOURCE")]
     kek: Option<String>,
-    /// Seal the keyring for [vault] key only
+    /// Seal the keyring for vault.key only
     #[arg(long)]
     kek_done: bool,
 }

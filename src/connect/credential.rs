@@ -14,6 +14,7 @@ use super::{
     life::Age,
     refresh::{self, Ask},
     secrets::{self, Entered},
+    verdict::{self, REFUSED},
 };
 use crate::{
     deadline::{Deadline, until},
@@ -67,7 +68,7 @@ pub(super) async fn another(
             inner.secrets.forget(&inner::key(permit));
             match entered(inner, permit).await? {
                 credential if other(&credential) => Ok(credential),
-                _ => Err(again(permit, "refused")),
+                _ => Err(again(permit, REFUSED)),
             }
         }
         Auth::OAuth(_) => {
@@ -81,6 +82,37 @@ pub(super) async fn another(
             }
         }
     }
+}
+
+/// What to send in the place of the token `used`, with which the server pointed elsewhere. `None` where that one is new:
+/// then it is not for want of another.
+pub(super) async fn elsewhere(
+    inner: &Arc<Inner>,
+    permit: &Permit,
+    used: &Credential,
+    deadline: Deadline,
+) -> Result<Option<Credential>, Error> {
+    if inner
+        .patience
+        .was_forced(&inner::key(permit), used.digest())
+    {
+        return Ok(None);
+    }
+    let other = other_token(inner, permit, used.digest(), deadline);
+    other.await.map(Some)
+}
+
+/// The server answered 401 to `used`, which came in the place of another: what to tell the caller.
+pub(super) async fn refused_again(inner: &Inner, permit: &Permit, used: &Credential) -> Error {
+    if let Auth::OAuth(_) = permit.server().auth
+        && let Ok(Some(known)) = known::read(inner, &inner::key(permit)).await
+        && let Some(payload) = known.open(inner)
+        && payload.shows(used.digest())
+    {
+        verdict::refused(inner, &known, &payload).await;
+        return again(permit, reason(&known, REFUSED));
+    }
+    again(permit, REFUSED)
 }
 
 fn shared(permit: &Permit, shared: &Shared) -> Result<Credential, Error> {
@@ -139,6 +171,9 @@ async fn token(
         let known = known::look(inner, &key).await?;
         let known = known.ok_or_else(|| required(permit))?;
         let payload = opened(inner, permit, &known)?;
+        if payload.rests(inner.now()) {
+            return Err(again(permit, reason(&known, REFUSED)));
+        }
         match known.age(inner) {
             Age::Fresh => return bearer(permit, &payload.access),
             Age::Due => {
@@ -176,8 +211,11 @@ async fn other_token(
         if credential.digest() != used {
             return token(inner, permit, deadline).await;
         }
-        if inner.patience.was_forced(&key, used) || !payload.refreshable(inner.now()) {
-            return Err(again(permit, reason(&known, "refused")));
+        let now = inner.now();
+        let is_new = inner.patience.was_forced(&key, used);
+        if is_new || payload.rests(now) || !payload.refreshable(now) {
+            verdict::refused(inner, &known, &payload).await;
+            return Err(again(permit, reason(&known, REFUSED)));
         }
         wait(inner, permit, Ask::Refused(*used), deadline).await?;
     }

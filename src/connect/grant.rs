@@ -10,11 +10,15 @@ use super::{GrantRow, register::Client, step_up::Tried};
 use crate::{
     catalog::ServerKey,
     policy::Server,
-    vault::{Kid, Unopened, Vault},
+    vault::{Credential, Kid, Unopened, Vault},
 };
 
 /// The length of a payload tells nothing finer than this.
 const GRAIN: usize = 256;
+
+/// Seconds for which a token that was refused is not shown again. A server that was wrong for a moment shuts nobody out
+/// for longer.
+const REST: i64 = 60;
 
 /// What is sealed of a connection. Times are Unix seconds by this machine's clock.
 #[derive(Serialize, Deserialize)]
@@ -49,12 +53,27 @@ pub(super) struct Payload {
     pub(super) wanted: Vec<String>,
     /// What was asked for because a server wanted it.
     pub(super) tried: Vec<Tried>,
+    /// When a server refused the access token and there was no other to try; absent otherwise.
+    pub(super) refused_at: Option<i64>,
 }
 
 impl Payload {
+    /// Whether the access token is the credential with this digest.
+    pub(super) fn shows(&self, digest: &[u8; 32]) -> bool {
+        let own = Credential::bearer(self.access.as_bytes());
+        own.is_some_and(|own| own.digest() == digest)
+    }
+
     /// Whether it can be refreshed: there is a refresh token, and it has not ended.
     pub(super) fn refreshable(&self, now: i64) -> bool {
         self.refresh.is_some() && self.refresh_expires_at.is_none_or(|end| now < end)
+    }
+
+    /// Whether the access token was refused so lately that it is not shown to the server. A time to come was left behind
+    /// by a clock.
+    pub(super) fn rests(&self, now: i64) -> bool {
+        self.refused_at
+            .is_some_and(|at| (at..at.saturating_add(REST)).contains(&now))
     }
 
     /// By what two refresh tokens are compared where neither may be kept; absent without one.

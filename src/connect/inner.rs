@@ -1,4 +1,4 @@
-//! What all clones of [`Connections`] share.
+//! What all clones of [`super::Connections`] share.
 
 use std::{sync::Arc, time::Duration};
 

@@ -24,7 +24,7 @@ use super::{
     spool,
     token::{self, Refresh},
 };
-use crate::{deadline::Deadline, policy::Permit, vault::Credential};
+use crate::{deadline::Deadline, policy::Permit};
 
 /// How long the whole exchange with a provider may take.
 const EXCHANGE: Duration = Duration::from_secs(10);
@@ -127,10 +127,7 @@ impl Flight {
         let wanted = match self.ask {
             Ask::Ahead => known.age(inner) != Age::Fresh,
             Ask::Over => known.age(inner) == Age::Over,
-            Ask::Refused(digest) => {
-                let now = Credential::bearer(payload.access.as_bytes());
-                now.is_some_and(|now| *now.digest() == digest)
-            }
+            Ask::Refused(digest) => payload.shows(&digest),
         };
         if !wanted || !payload.refreshable(inner.now()) {
             return Some(Ended::Settled);

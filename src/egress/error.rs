@@ -60,6 +60,9 @@ pub enum Error {
         status: u16,
         /// Scheme and host of the `Location`, or words where it names none.
         to: String,
+        /// Whether that is the same path of the same host, but for the scheme, the port, or a slash at the end: the
+        /// server has moved, whoever asks.
+        moved: bool,
     },
     /// No answer began in time.
     #[error("`{host}` took the request and did not begin to answer within {limit:?}")]

@@ -49,11 +49,28 @@ impl Credentials for Connections {
         })
     }
 
-    fn refused_again(&self, permit: &Permit) -> Refusal {
-        refusal(connect::Error::Reconnect {
-            server: permit.server().name.clone(),
-            reason: "refused",
+    fn refused_again<'a>(
+        &'a self,
+        permit: &'a Permit,
+        used: &'a Credential,
+    ) -> BoxFuture<'a, Refusal> {
+        Box::pin(async move { refusal(self.refused_again(permit, used).await) })
+    }
+
+    fn pointed_elsewhere<'a>(
+        &'a self,
+        permit: &'a Permit,
+        used: &'a Credential,
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Option<Credential>, Refusal>> {
+        Box::pin(async move {
+            let another = self.pointed_elsewhere(permit, used, deadline).await;
+            another.map_err(refusal)
         })
+    }
+
+    fn taken(&self, permit: &Permit, used: &Credential) {
+        self.taken(permit, used);
     }
 
     fn more_wanted<'a>(

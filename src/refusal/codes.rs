@@ -129,7 +129,7 @@ codes! {
     ConnectAgain "connect.reconnect" Caller 200 Tool, "open the link and connect again, then repeat the call";
     ConnectScopes "connect.more_permissions" Caller 200 Tool, "open the link and agree to the permissions, then repeat the call";
     ConnectTransient "connect.unavailable" Upstream 200 Tool, "try again later; the connection is kept";
-    ConnectUnusable "connect.unusable" Policy 200 Tool, "show this to the operator, who can set what is missing in the server's [auth] table";
+    ConnectUnusable "connect.unusable" Policy 200 Tool, "show this to the operator, who can set what is missing under auth in the server's file";
     ConnectClient "connect.client" Policy 200 Tool, "ask the operator to register a client and to set auth.client_id and auth.issuer";
     ConnectIssuerChanged "connect.issuer_changed" Policy 200 Tool, "ask the operator whether the new authorization server is right, and connect again on the page";
     ConnectState "connect.state" Caller 400 Http, "begin again on the connect page";
@@ -172,7 +172,7 @@ codes! {
     ConnectionLost "egress.connection_lost" Upstream 200 Tool, "the connection broke; whether the call took effect is not known; the result is incomplete: do not invent it";
 
     UpstreamStatus "upstream.status" Upstream 200 Tool, "the server refused the request; ask its operator";
-    UpstreamUnauthorized "upstream.unauthorized" Upstream 200 Tool, "ask the operator to set what the server wants in its [auth] table, or to see to its permissions there";
+    UpstreamUnauthorized "upstream.unauthorized" Upstream 200 Tool, "ask the operator to set what the server wants under auth in its file, or to see to its permissions there";
     UpstreamContentType "upstream.content_type" Upstream 200 Tool, "the server's url does not lead to an MCP endpoint; ask the operator to correct it";
     UpstreamMalformed "upstream.malformed" Upstream 200 Tool, "the server's answer is not valid; ask its operator";
     UpstreamWrongId "upstream.wrong_id" Upstream 200 Tool, "the server answered another request; ask its operator";

@@ -37,8 +37,23 @@ pub trait Credentials: Send + Sync {
         deadline: Deadline,
     ) -> BoxFuture<'a, Result<Credential, Refusal>>;
 
-    /// The server refused that one too.
-    fn refused_again(&self, permit: &Permit) -> Refusal;
+    /// The server answered 401 to that one too.
+    fn refused_again<'a>(
+        &'a self,
+        permit: &'a Permit,
+        used: &'a Credential,
+    ) -> BoxFuture<'a, Refusal>;
+
+    /// The server pointed elsewhere when it was shown `used`: another one to send, where that may be for want of it.
+    fn pointed_elsewhere<'a>(
+        &'a self,
+        permit: &'a Permit,
+        used: &'a Credential,
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Option<Credential>, Refusal>>;
+
+    /// The server let `used` in.
+    fn taken(&self, permit: &Permit, used: &Credential);
 
     /// The server answered 403, with these values of `WWW-Authenticate`: what to tell the caller, where the credential
     /// is good and not enough.
@@ -93,33 +108,44 @@ impl Upstream {
             None => self.credential(permit, deadline).await?,
         };
         let used = credential.or(found.as_ref());
-        let (challenge, redirect) = match self.put(showing(&out, used)).await {
-            Ok(inbound) if inbound.status == StatusCode::UNAUTHORIZED => {
-                (challenge(&inbound.headers), None)
+        let credentials = &*self.credentials;
+        let another = match (self.put(showing(&out, used)).await, used) {
+            (Ok(inbound), _) if inbound.status == StatusCode::UNAUTHORIZED => {
+                let challenge = challenge(&inbound.headers);
+                let another = credentials.refused(permit, used, challenge, deadline);
+                another.await.map_err(Error::Credential)?
             }
-            Err(failed) if sends_to_login(permit, &failed) => (Vec::new(), Some(failed)),
-            sent => return self.taken(permit, sent).await,
+            (Err(failed), Some(used)) if sends_to_login(permit, &failed) => {
+                let another = credentials.pointed_elsewhere(permit, used, deadline);
+                match (another.await.map_err(Error::Credential)?, out.effect) {
+                    (Some(another), Effect::Read) => another,
+                    _ => return Err(unsent(permit, failed)),
+                }
+            }
+            (sent, used) => return self.judged(permit, used, sent).await,
         };
-        let another = self.credentials.refused(permit, used, challenge, deadline);
-        let another = another.await.map_err(Error::Credential)?;
-        if let (Some(failed), Effect::Write(_)) = (redirect, out.effect) {
-            return Err(unsent(permit, failed));
-        }
         match self.put(showing(&out, Some(&another))).await {
             Ok(inbound) if inbound.status == StatusCode::UNAUTHORIZED => {
-                Err(Error::Credential(self.credentials.refused_again(permit)))
+                let refusal = credentials.refused_again(permit, &another).await;
+                Err(Error::Credential(refusal))
             }
-            sent => self.taken(permit, sent).await,
+            sent => self.judged(permit, Some(&another), sent).await,
         }
     }
 
-    /// What came of a request whose credential was taken; it may not be enough.
-    async fn taken(
+    /// What came of a request whose credential was not refused; it may not be enough.
+    async fn judged(
         &self,
         permit: &Permit,
+        used: Option<&Credential>,
         sent: Result<Inbound, Failed>,
     ) -> Result<Inbound, Error> {
         let inbound = sent.map_err(|failed| unsent(permit, failed))?;
+        if let Some(used) = used
+            && inbound.status.is_success()
+        {
+            self.credentials.taken(permit, used);
+        }
         if inbound.status == StatusCode::FORBIDDEN {
             let challenge = challenge(&inbound.headers);
             if let Some(refusal) = self.credentials.more_wanted(permit, challenge).await {
@@ -168,9 +194,10 @@ fn showing<'a>(out: &Outbound<'a>, credential: Option<&Credential>) -> Outbound<
     }
 }
 
-/// Whether a server that gives out tokens points elsewhere instead of answering 401, as some do with an expired one.
+/// Whether a server that gives out tokens points elsewhere instead of answering 401, as some do with an expired one. One
+/// that only points to itself by another spelling has no login page there.
 fn sends_to_login(permit: &Permit, failed: &Failed) -> bool {
-    let redirects = matches!(failed.error, egress::Error::Redirect { .. });
+    let redirects = matches!(failed.error, egress::Error::Redirect { moved: false, .. });
     redirects && matches!(permit.server().auth, Auth::OAuth(_))
 }
 

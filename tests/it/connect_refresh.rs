@@ -7,6 +7,7 @@ mod processes;
 mod races;
 mod tamper;
 mod time;
+mod verdict;
 
 use std::{
     path::{Path, PathBuf},
@@ -26,7 +27,7 @@ use tollgate::{
     address::{Grant, Host, Leg, Port},
     audit::{Journal, Options},
     clock::Clock,
-    connect::{Callback, Challenge, Connections, Error, Needs, Terms},
+    connect::{Callback, Challenge, Connections, Error, Needs, State, Terms},
     deadline::Deadline,
     egress::{Egress, TcpDialer},
     policy::{Auth, Endpoints, OAuth, Permit, PreRegistered, Resource},
@@ -240,6 +241,17 @@ impl Process {
             .connections
             .refused(permit, Some(&used), &challenge, soon());
         other.await.map(|credential| bare(&credential))
+    }
+
+    /// What the caller is told after the server has refused `used`, too, which came in the place of another.
+    async fn refused_again(&self, permit: &Permit, used: &str) -> String {
+        let used = Credential::bearer(used.as_bytes()).unwrap();
+        told(&self.connections.refused_again(permit, &used).await)
+    }
+
+    /// How the connection stands, as people are told.
+    async fn state(&self, permit: &Permit) -> State {
+        self.connections.state(permit).await.unwrap().state
     }
 
     /// Files that wait for the database.

@@ -1,4 +1,4 @@
-# Each fuzz target for a minute, or for ten with `--long`.
+# Each fuzz target for up to a minute, or for ten with `--long`.
 set -euo pipefail
 source tests/harness/tools.sh
 

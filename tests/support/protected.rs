@@ -39,6 +39,8 @@ pub(crate) enum Treat {
     Shut,
     /// Sends to its login page, with this status.
     Away(u16),
+    /// Sends to itself, with a slash more and this status.
+    Moved(u16),
 }
 
 /// Knows credentials by the value of the header that they stand in.
@@ -74,6 +76,7 @@ impl Doorkeeper {
             None => "401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\nWWW-Authenticate: Bearer error=\"invalid_token\"".to_owned(),
             Some(Treat::Narrow) => "403 Forbidden\r\nWWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"notes.write\"".to_owned(),
             Some(Treat::Shut) => "403 Forbidden".to_owned(),
+            Some(Treat::Moved(status)) => format!("{status} Moved\r\nLocation: /mcp/"),
             Some(Treat::Away(status)) => format!("{status} Found\r\nLocation: /login?next=SENTINEL"),
         };
         let text = format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\n\r\n");
@@ -179,17 +182,22 @@ pub(crate) struct Authority(Provider);
 impl Authority {
     /// Gives out one answer after the other: an access token, and a refresh token where there is one.
     pub(crate) async fn giving(tokens: &[(&str, Option<&str>)]) -> Self {
-        let provider = Provider::start(None, Answers::default()).await;
+        let own = Self(Provider::start(None, Answers::default()).await);
         let answers: Vec<Value> = tokens
             .iter()
             .map(|(access, refresh)| {
                 json!({ "body": { "access_token": access, "refresh_token": refresh, "token_type": "Bearer", "scope": "notes.read" } })
             })
             .collect();
-        let question = format!("POST http://{}/token", provider.address);
+        own.says(answers);
+        own
+    }
+
+    /// What it says next to whoever wants tokens, the last for ever.
+    pub(crate) fn says(&self, answers: Vec<Value>) {
+        let question = format!("POST {}/token", self.issuer());
         let answers = serde_json::from_value(json!({ question: answers })).unwrap();
-        provider.answer(answers);
-        Self(provider)
+        self.0.answer(answers);
     }
 
     pub(crate) fn issuer(&self) -> String {

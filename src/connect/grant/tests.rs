@@ -40,6 +40,7 @@ fn payload(access: &str) -> Payload {
         obtained_at: 1_800_000_000,
         wanted: Vec::new(),
         tried: Vec::new(),
+        refused_at: None,
     }
 }
 
@@ -95,7 +96,10 @@ fn lengths_tell_no_token_from_another() {
         .map(|n| length(&"a".repeat(n)) - overhead)
         .collect();
     lengths.dedup();
-    assert_eq!(lengths, [512, 768]);
+    let [shorter, longer] = lengths[..] else {
+        panic!("{lengths:?}");
+    };
+    assert_eq!((shorter % 256, longer - shorter), (0, 256));
 }
 
 #[test]

@@ -28,6 +28,7 @@ fn token(obtained_at: i64, expires_at: Option<i64>) -> Payload {
         obtained_at,
         wanted: Vec::new(),
         tried: Vec::new(),
+        refused_at: None,
     }
 }
 

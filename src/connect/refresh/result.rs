@@ -253,4 +253,5 @@ fn renew(payload: &mut Payload, tokens: Tokens, asked_at: i64) {
         payload.granted_scopes = scopes;
     }
     payload.obtained_at = asked_at;
+    payload.refused_at = None;
 }

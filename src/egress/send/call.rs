@@ -8,7 +8,10 @@ use http::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use super::{Place, request::origin};
+use super::{
+    Place,
+    request::{has_moved, origin},
+};
 use crate::{
     address::{JudgedAddr, Scheme},
     deadline::Deadline,
@@ -153,10 +156,12 @@ impl Call<'_> {
             return Err(Error::Upgrade { host: self.host() });
         }
         if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
+            let location = headers.get(&LOCATION);
             return Err(Error::Redirect {
                 host: self.host(),
                 status: status.as_u16(),
-                to: origin(headers.get(&LOCATION)),
+                to: origin(location),
+                moved: has_moved(self.place.endpoint, location),
             });
         }
         let cap = limits.response_bytes;

@@ -1,5 +1,7 @@
 //! How a request looks on the wire, and how a redirect is told.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::Method;
 
@@ -68,4 +70,26 @@ pub(super) fn origin(location: Option<&[u8]>) -> String {
         Ok(target) => format!("{}://{}", target.scheme().as_str(), target.host()),
         Err(_) => "a place that is no valid URL".to_owned(),
     }
+}
+
+/// Whether a `Location` is the path of `endpoint` on its host, but for the scheme, the port, or a slash at the end.
+pub(super) fn has_moved(endpoint: &Endpoint, location: Option<&[u8]>) -> bool {
+    let Some(text) = location.and_then(|location| std::str::from_utf8(location).ok()) else {
+        return false;
+    };
+    let path = if text.starts_with('/') && !text.starts_with("//") {
+        Cow::Borrowed(text)
+    } else {
+        match Target::from_wire_with_path(text) {
+            Ok((target, path)) if target.host() == endpoint.target().host() => path,
+            _ => return false,
+        }
+    };
+    unslashed(&path) == unslashed(endpoint.path().as_str())
+}
+
+/// A path without a slash at its end, and its query.
+fn unslashed(path: &str) -> (&str, &str) {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    (path.strip_suffix('/').unwrap_or(path), query)
 }

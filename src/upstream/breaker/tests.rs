@@ -159,6 +159,7 @@ async fn an_answer_of_any_kind_closes_it() {
         host: "docs.example".into(),
         status: 302,
         to: "elsewhere".to_owned(),
+        moved: false,
     };
     circuit.fail("ann", redirect);
     let (_one, _other) = (circuit.admit("ann").unwrap(), circuit.admit("bob").unwrap());

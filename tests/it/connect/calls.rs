@@ -4,7 +4,9 @@ mod asked;
 mod lists;
 mod secrets;
 mod sessions;
+mod silence;
 mod tokens;
+mod verdicts;
 
 use serde_json::Value;
 

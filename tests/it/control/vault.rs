@@ -1,13 +1,14 @@
 //! Keys and databases of whole processes: rotated while they run, found to be older, and forgotten.
 
 mod older;
+mod stale;
 
 use tollgate::{
     connect::{GrantKey, GrantRow, GrantState, Records},
     store::Store,
     subject::Owner,
     telemetry::Metrics,
-    vault::Keyring,
+    vault::{Keyring, Vault},
 };
 use uuid::Uuid;
 
@@ -76,8 +77,13 @@ fn record(user: &str) -> Uuid {
 }
 
 pub(super) fn connect(place: &Place, user: &str) {
-    with_store(place, async |store, keyring| {
-        let vault = keyring.vault();
+    let keyring = Keyring::open(&place.state().join("keyring")).expect("a keyring");
+    connect_under(place, user, &keyring.vault());
+}
+
+/// The same by a process that knows these keys.
+pub(super) fn connect_under(place: &Place, user: &str, vault: &Vault) {
+    with_store(place, async |store, _| {
         let mut row = GrantRow {
             record: record(user),
             key: whose(user),

@@ -56,6 +56,33 @@ async fn redirects_are_refused_and_tell_only_the_origin() {
 }
 
 #[tokio::test]
+async fn a_redirect_to_the_same_path_of_the_same_host_is_one_of_the_whole_server() {
+    for (location, same) in [
+        ("/mcp/", true),
+        ("/mcp", true),
+        ("https://api.test/mcp", true),
+        ("http://api.test:8080/mcp/", true),
+        ("/mcp//", false),
+        ("/mcp/?next=x", false),
+        ("/mcp/login", false),
+        ("/", false),
+        ("mcp/", false),
+        ("//api.test/mcp/", false),
+        ("https://login.test/mcp", false),
+        ("\u{e9}", false),
+    ] {
+        let head = format!("HTTP/1.1 308 X\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
+        let upstream = Upstream::always(head).await;
+        let (egress, _) = way_out(&upstream);
+        let failed = send(&egress, &permit()).await.unwrap_err();
+        let Error::Redirect { moved, .. } = failed.error else {
+            panic!("{:?}", failed.error);
+        };
+        assert_eq!(moved, same, "{location}");
+    }
+}
+
+#[tokio::test]
 async fn not_modified_and_errors_are_answers() {
     for status in [200, 201, 304, 400, 401, 404, 421, 500, 503] {
         let upstream =

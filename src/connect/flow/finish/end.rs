@@ -195,6 +195,7 @@ impl End {
             obtained_at: now,
             wanted: Vec::new(),
             tried: pending.tried.clone(),
+            refused_at: None,
         }
     }
 

@@ -1,13 +1,18 @@
 //! Sessions that clients open before their person has connected.
 
+use std::{pin::pin, time::Duration};
+
+use futures_util::FutureExt as _;
 use serde_json::json;
+use tokio::time;
+use tollgate::deadline::Deadline;
 
 use super::tools as names;
 use crate::support::{
     agent::Agent,
     client::patiently,
     gate::Policy,
-    protected::{Doorkeeper, House},
+    protected::{Authority, Doorkeeper, House},
     tools::Tools,
 };
 
@@ -83,4 +88,37 @@ async fn a_stream_tells_that_there_are_tools_now() {
     // Whoever comes back speaks to the server, which offers no stream here.
     assert_eq!(house.send(agent.bare("GET")).await.status, 405);
     assert_eq!(tools.of("GET").len(), 1);
+}
+
+/// Nobody waits for the provider's whole time to open a session.
+#[tokio::test]
+async fn a_session_begins_while_a_refresh_hangs() {
+    let tools = Tools::start(|_| None).await;
+    let provider = Authority::giving(&[]).await;
+    provider.says(vec![
+        json!({ "body": { "access_token": "t1", "refresh_token": "r1", "token_type": "Bearer", "expires_in": 1 } }),
+        json!({ "hangs": true }),
+    ]);
+    let house = House::of_ann(&provider.policy(tools.address, ""));
+    house.connect(&provider).await;
+    let permit = house.permit("default", "ann", "s");
+    let connections = &house.pipeline.connections;
+    let soon = || Deadline::after(Duration::from_secs(30));
+    let first = connections.credential(&permit, soon()).await;
+    assert!(first.is_ok());
+    time::pause();
+    time::advance(Duration::from_secs(1)).await;
+    time::resume();
+    // Ends when the refresh does.
+    let mut refresh = pin!(connections.credential(&permit, soon()));
+    let welcome = tokio::select! {
+        biased;
+        ended = &mut refresh => panic!("the refresh ended first: {:?}", ended.err()),
+        welcome = house.session(Agent::modern("s"), "{}") => welcome,
+    };
+    assert_eq!(provider.refreshes(), 1);
+    assert!(refresh.as_mut().now_or_never().is_none(), "it hangs yet");
+    assert!(welcome.session.is_some());
+    // Discovery asked it, in nobody's name.
+    assert!(tools.of("initialize").is_empty(), "nobody can be shown");
 }

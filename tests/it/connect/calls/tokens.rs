@@ -108,6 +108,21 @@ async fn a_token_that_is_refused_when_it_is_new_is_for_the_person_to_replace() {
     assert_eq!(rig.provider.refreshes(), 1);
 }
 
+/// It is not for want of a token, then.
+#[tokio::test]
+async fn a_server_that_points_elsewhere_with_a_new_token_too_is_told_as_such() {
+    let rig = Rig::new().await;
+    rig.keeper.treat(FIRST, Treat::Away(307));
+    rig.keeper.treat(SECOND, Treat::Away(307));
+    for _ in 0..2 {
+        let refused = text(&rig.call("get_fault").await);
+        let told = "egress.redirect_refused: ";
+        assert!(refused.starts_with(told), "{refused}");
+    }
+    assert_eq!(rig.shown("get_fault"), [FIRST, SECOND, SECOND]);
+    assert_eq!(rig.provider.refreshes(), 1);
+}
+
 #[tokio::test]
 async fn a_way_to_a_login_page_is_a_refusal_too() {
     let rig = Rig::new().await;
