@@ -15,8 +15,8 @@ const OTHERS: u32 = 0o077;
 /// Others could read or change a file.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{path}` belongs to uid {uid} and has mode {mode:04o}, expected uid {expected_uid} or 0 and at most mode 0600; \
-     change its owner and mode", path = path.display()
+    "`{path}` belongs to uid {uid} and has mode {mode:04o}, expected {owners} and at most mode 0600; change its \
+     owner and mode", path = path.display(), owners = owners(*expected_uid)
 )]
 pub struct Loose {
     /// The file.
@@ -49,6 +49,13 @@ pub fn check(path: &Path, found: &Metadata) -> Result<(), Loose> {
     })
 }
 
+fn owners(expected_uid: u32) -> String {
+    match expected_uid {
+        0 => "uid 0".to_owned(),
+        uid => format!("uid {uid} or 0"),
+    }
+}
+
 fn is_private(uid: u32, mode: u32, expected_uid: u32) -> bool {
     [expected_uid, 0].contains(&uid) && mode & OTHERS == 0
 }
@@ -63,5 +70,9 @@ mod tests {
         assert!(is_private(0, 0o600, 1000));
         assert!(!is_private(1001, 0o600, 1000));
         assert!(!is_private(1000, 0o600, 0));
+        assert_eq!(
+            (owners(1000), owners(0)),
+            ("uid 1000 or 0".to_owned(), "uid 0".to_owned())
+        );
     }
 }

@@ -20,7 +20,8 @@ use crate::{
     address::Host,
     config::{self, Endpoint, Environment, Method, Settings},
     policy::{self, CallLimits, Inputs, Local, ServerLimits, Snapshot},
-    secret::Secret,
+    secret::{Secret, Source},
+    subject::Admins,
     table::Fault,
 };
 
@@ -33,6 +34,8 @@ pub struct Loaded {
     pub policy: Arc<Snapshot>,
     /// Certificate and key of the agents listener.
     pub tls: Option<Arc<TlsMaterial>>,
+    /// Where secrets were read from: those of servers, and the key of the listeners.
+    pub secrets: Vec<Source>,
     /// SHA-256 over all that was read.
     pub digest: [u8; 32],
 }
@@ -108,16 +111,33 @@ impl Loader {
         };
         let mut faults = contents.faults.clone();
         let mut kept = Vec::new();
-        let settings = self
-            .settings(&contents, running, &mut kept)
-            .map_err(|more| faults.extend(more));
-        let tls = settings.as_ref().ok().and_then(|settings| {
-            let tls = settings.listen.tls.as_ref()?;
+        let (settings, written) = match self.settings(&contents, running, &mut kept) {
+            Ok((settings, written)) => (Some(settings), Some(written)),
+            Err(more) => {
+                faults.extend(more);
+                (None, None)
+            }
+        };
+        let key = settings
+            .as_ref()
+            .and_then(|settings| settings.listen.tls.as_ref());
+        let tls = key.and_then(|tls| {
             material::resolve(tls, &read)
                 .map_err(|fault| faults.push(fault))
                 .ok()
         });
-        let compiled = self.compile(&contents, settings.as_ref().ok(), &read);
+        let secrets = RefCell::new(Vec::from_iter(key.map(|tls| tls.key.clone())));
+        let secret = |source: &Source| {
+            secrets.borrow_mut().push(source.clone());
+            material::secret(source, &read).map(Secret::new)
+        };
+        let compiled = self.compile(
+            &contents,
+            settings.as_ref(),
+            written.as_ref(),
+            &read,
+            &secret,
+        );
         let policy = compiled.map_err(|more| faults.extend(more));
         if let Ok(policy) = &policy {
             faults.extend(pins::faults(policy));
@@ -126,10 +146,11 @@ impl Loader {
         let digest = contents.digest(&references);
         faults.sort();
         let result = match (settings, policy) {
-            (Ok(settings), Ok(policy)) if faults.is_empty() => Ok(Loaded {
+            (Some(settings), Ok(policy)) if faults.is_empty() => Ok(Loaded {
                 settings: Arc::new(settings),
                 policy: Arc::new(policy),
                 tls: tls.map(Arc::new),
+                secrets: secrets.into_inner(),
                 digest,
             }),
             _ => Err(faults),
@@ -142,32 +163,43 @@ impl Loader {
         }
     }
 
+    /// The settings that hold, and how the files would know callers.
     fn settings(
         &self,
         contents: &Contents,
         running: Option<&Loaded>,
         kept: &mut Vec<&'static str>,
-    ) -> Result<Settings, Vec<Fault>> {
+    ) -> Result<(Settings, Method), Vec<Fault>> {
         let text = contents.files.iter().find(|file| file.path == config::FILE);
         let settings = config::read(text.map(|file| file.text.as_str()), &self.environment)?;
+        let written = settings.identity.method.clone();
         let Some(running) = running else {
-            return Ok(settings);
+            return Ok((settings, written));
         };
         let (settings, changed) = settings.taken_up_by(&running.settings);
         *kept = changed;
-        Ok(settings)
+        Ok((settings, written))
     }
 
     /// Compiles the policy. Where the settings themselves are at fault the defaults stand in, so that the faults of all
-    /// other files show too.
+    /// other files show too. `written` is how the files would know callers, which a running process takes up at its next
+    /// start: the files are judged by it, while whoever is known today keeps what is theirs.
     fn compile(
         &self,
         contents: &Contents,
         settings: Option<&Settings>,
+        written: Option<&Method>,
         read: &dyn Fn(&str) -> Result<Vec<u8>, String>,
+        secret: &dyn Fn(&Source) -> Result<Secret, String>,
     ) -> Result<Snapshot, Vec<Fault>> {
         let limits = settings.map_or_else(config::Limits::default, |settings| settings.limits);
-        let method = settings.map(|settings| &settings.identity.method);
+        let mut admins =
+            settings.map_or_else(Admins::default, |settings| settings.identity.admins.clone());
+        admins.users.extend(
+            settings
+                .and_then(|settings| local(&settings.identity.method))
+                .map(|local| local.user),
+        );
         let text = |path: &str| {
             let bytes = read(path)?;
             String::from_utf8(bytes).map_err(|_| "not UTF-8 text; save it as UTF-8".to_owned())
@@ -176,23 +208,15 @@ impl Loader {
         let mut policy = policy::compile(&Inputs {
             files: &contents.files,
             read: &text,
-            secret: &|source| material::secret(source, read).map(Secret::new),
+            secret,
             web: settings.is_none_or(|settings| settings.listen.web.is_some()),
             client_metadata: settings
                 .is_none_or(|settings| settings.connect.client_metadata_url.is_some()),
             private_allowlist: self.environment.private_allowlist.as_deref(),
             access_mode: self.environment.access_mode.as_deref(),
             kubernetes: kubernetes.and_then(|host| Host::from_operator(host).ok()),
-            admins: settings
-                .map(|settings| settings.identity.admins.clone())
-                .unwrap_or_default(),
-            local: match method {
-                Some(Method::Local { user, tenant }) => Some(Local {
-                    tenant: tenant.clone(),
-                    user: user.clone(),
-                }),
-                _ => None,
-            },
+            admins,
+            local: written.and_then(local),
             limits: ServerLimits {
                 call: limits.call,
                 connect: limits.connect,
@@ -282,6 +306,16 @@ pub fn environment() -> Environment {
             .filter(|name| get(name).is_some())
             .map(|name| (*name).to_owned())
             .collect(),
+    }
+}
+
+fn local(method: &Method) -> Option<Local> {
+    match method {
+        Method::Local { user, tenant } => Some(Local {
+            tenant: tenant.clone(),
+            user: user.clone(),
+        }),
+        Method::Keys => None,
     }
 }
 

@@ -3,7 +3,7 @@
 mod edit;
 mod file;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, time::SystemTime};
 
 use clap::Subcommand;
 use serde::Serialize;
@@ -14,12 +14,19 @@ use super::{
     Exit,
     socket::{complain, config_fault, say},
 };
-use crate::{app::load, id, policy::KeyEntry, table::Fault};
+use crate::{
+    app::load,
+    clock::{Clock, SystemClock},
+    id,
+    policy::KeyEntry,
+    table::Fault,
+};
 
 /// Make, list and revoke agent keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A running process takes up changes by itself within seconds.
+A running process takes up changes by itself within seconds. Turning keys on ([identity.keys] in tollgate.toml) takes
+effect at its next start: until then it lets everyone in as the local user.
 
 Examples:
   tollgate agent-key new --agent ci --user ann --group eng --expires 2027-01-31
@@ -96,6 +103,11 @@ fn make(file: KeysFile, new: &New) -> Result<String, Trouble> {
     let key = format!("tg_{}", id::token());
     let digest: [u8; 32] = Sha256::digest(&key).into();
     let text = edit::appended(file.text(), &digest, new).map_err(Trouble::Failed)?;
+    let first = file.keys()?.is_empty();
+    if dead(&text)? {
+        let why = "--expires has passed, so the key would open nothing; name a later time";
+        return Err(Trouble::Failed(why.to_owned()));
+    }
     file.replace(&text)?;
     complain(&[format!(
         "key {} for agent `{}` of user `{}`; it is shown only now",
@@ -103,7 +115,18 @@ fn make(file: KeysFile, new: &New) -> Result<String, Trouble> {
         new.agent,
         new.user
     )]);
+    if first {
+        complain(&["it is the first key: a process that was started without `[identity.keys]` asks for keys once it is restarted"
+            .to_owned()]);
+    }
     Ok(format!("{key}\n"))
+}
+
+/// Whether the last key of the text has expired.
+fn dead(text: &str) -> Result<bool, Trouble> {
+    let keys = file::read(text)?;
+    let end = keys.last().and_then(|entry| entry.key.expires);
+    Ok(end.is_some_and(|end| end <= SystemClock.now()))
 }
 
 #[derive(Serialize)]
@@ -115,10 +138,11 @@ struct Listed<'a> {
     groups: Vec<&'a str>,
     scopes: Vec<&'static str>,
     expires: Option<String>,
+    expired: bool,
 }
 
 impl<'a> Listed<'a> {
-    fn new(entry: &'a KeyEntry) -> Self {
+    fn new(entry: &'a KeyEntry, now: SystemTime) -> Self {
         let subject = &*entry.key.subject;
         let scopes = [
             ("call", subject.scopes.call),
@@ -139,11 +163,13 @@ impl<'a> Listed<'a> {
                 .map(|(name, _)| name)
                 .collect(),
             expires: expires.map(|end| end.to_string()),
+            expired: entry.key.expires.is_some_and(|end| end <= now),
         }
     }
 
     fn text(&self) -> String {
         let ends = match &self.expires {
+            Some(end) if self.expired => format!("expired {end}"),
             Some(end) => format!("until {end}"),
             None => "without end".to_owned(),
         };
@@ -165,7 +191,7 @@ impl<'a> Listed<'a> {
 fn list(file: &KeysFile, json: bool) -> Result<String, Trouble> {
     let mut text = String::new();
     for entry in file.keys()? {
-        let listed = Listed::new(&entry);
+        let listed = Listed::new(&entry, SystemClock.now());
         if json {
             let line = serde_json::to_string(&listed);
             text += &(line.expect("texts and lists have a JSON form") + "\n");

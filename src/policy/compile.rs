@@ -56,7 +56,7 @@ pub struct Inputs<'a> {
     pub access_mode: Option<&'a str>,
     /// `KUBERNETES_SERVICE_HOST`, which nothing opens.
     pub kubernetes: Option<Host>,
-    /// `[identity] admins`.
+    /// `[identity] admins`, and the local user of the running process.
     pub admins: Admins,
     /// `[identity.local]`; `None` where callers show keys.
     pub local: Option<Local>,
@@ -103,10 +103,6 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
         faults.dedup();
         return Err(faults);
     }
-    let mut admins = inputs.admins.clone();
-    admins
-        .users
-        .extend(inputs.local.iter().map(|local| local.user.clone()));
     let servers = servers.into_values().flatten().map(|draft| draft.server);
     Ok(Snapshot {
         generation: 0,
@@ -117,7 +113,7 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
             .into_iter()
             .map(|entry| (entry.digest, Arc::new(entry.key)))
             .collect(),
-        admins,
+        admins: inputs.admins.clone(),
         access_mode,
         calls: inputs.calls,
         proxy: Proxy {

@@ -80,7 +80,7 @@ fn unknown(
     let unknown = named.filter(|(_, name)| !servers.contains_key(name));
     unknown.map(|(leg, name)| {
         leg.fault(format!(
-            "there is no server `{name}`; add servers/{name}.toml, or correct the name"
+            "there is no server `{name}`; add servers/{name}.toml, correct the name, or remove it from this table"
         ))
     })
 }

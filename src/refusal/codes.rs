@@ -70,7 +70,7 @@ codes! {
     ScopeMissing "identity.scope" Caller 403 Http, "use a key with the scope that the request needs";
     ActingRefused "identity.acting_refused" Caller 403 Http, "leave Tollgate-User and Tollgate-Groups out, or use a key that may act for others";
     SignedOut "identity.signed_out" Caller 401 Http, "run `tollgate login` where Tollgate runs, and open the link that it prints in this browser";
-    LoginLink "identity.login_link" Caller 403 Http, "run `tollgate login` again; each link signs in once, within five minutes";
+    LoginLink "identity.login_link" Caller 403 Http, "run `tollgate login` (with agent keys, `tollgate login --user NAME`) again; each link signs in once, within five minutes";
     LoginUser "identity.login_user" Caller 403 Http, "name a user that the policy knows";
 
     ProxyTarget "tunnel.bad_target" Caller 400 Http, "ask the proxy for `CONNECT host:port` or for an absolute http:// URL";
@@ -125,7 +125,7 @@ codes! {
     ArgumentsInvalid "catalog.arguments_invalid" Caller 200 Tool, "correct the arguments and call again";
     SchemaUnusable "catalog.schema_unusable" Upstream 200 Tool, "ask the server's operator to correct the tool's input schema";
     StoreUnavailable "store.unavailable" Internal 200 Tool, "let the operator see to the state folder, then try again";
-    ConnectRequired "connect.required" Caller 200 Tool, "open the link and press Connect, then call again";
+    ConnectRequired "connect.required" Caller 200 Tool, "open the link and connect there, then call again";
     ConnectAgain "connect.reconnect" Caller 200 Tool, "open the link and connect again, then repeat the call";
     ConnectScopes "connect.more_permissions" Caller 200 Tool, "open the link and agree to the permissions, then repeat the call";
     ConnectTransient "connect.unavailable" Upstream 200 Tool, "try again later; the connection is kept";

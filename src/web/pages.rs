@@ -80,6 +80,16 @@ fn notice(title: &str, text: &Markup) -> Markup {
     }
 }
 
+/// A clause as a sentence, in which what stands in backticks is code.
+fn coded(clause: &str) -> Markup {
+    let sentence = sentence(clause);
+    html! {
+        @for (at, part) in sentence.split('`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
 /// A sentence made of a clause: its first letter is large, and it ends in a full stop.
 fn sentence(clause: &str) -> String {
     let mut letters = clause.chars();

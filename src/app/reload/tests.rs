@@ -251,3 +251,35 @@ async fn watching_finds_a_change_by_itself() {
     assert_eq!(receive.recv().await, Some(changed(2)));
     watch.abort();
 }
+
+#[test]
+fn turning_keys_on_waits_for_a_restart_and_holds_nothing_else_off() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), "servers/a.toml", SERVER);
+    let (reloader, _reports) = start(folder.path());
+    let local = reloader.current_full().settings.identity.method.clone();
+    write(folder.path(), "tollgate.toml", "[identity.keys]\n");
+    let key = format!(
+        "[[key]]\nsha256 = \"{}\"\nagent = \"ci\"\nuser = \"ann\"\n",
+        "1a".repeat(32)
+    );
+    write(folder.path(), "keys.toml", &key);
+    let taken = |generation| Outcome::Changed {
+        generation,
+        kept: vec!["identity"],
+    };
+    assert_eq!(reloader.reload(), taken(2));
+    let now = reloader.current_full();
+    assert_eq!(now.settings.identity.method, local);
+    assert_eq!(now.policy.keys.len(), 1);
+    assert_eq!(
+        now.policy.admins.users,
+        ["local".into()],
+        "who is known today keeps what is theirs"
+    );
+    write(folder.path(), "servers/b.toml", OTHER);
+    assert_eq!(reloader.reload(), taken(3));
+
+    write(folder.path(), "tollgate.toml", "");
+    assert!(matches!(reloader.reload(), Outcome::Rejected { .. }));
+}

@@ -76,7 +76,8 @@ impl KeysFile {
     }
 }
 
-fn read(text: &str) -> Result<Vec<KeyEntry>, Trouble> {
+/// The keys of a text.
+pub(super) fn read(text: &str) -> Result<Vec<KeyEntry>, Trouble> {
     let file = policy::File {
         path: NAME.to_owned(),
         text: text.to_owned(),

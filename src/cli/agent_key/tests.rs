@@ -271,3 +271,31 @@ fn no_key_is_made_where_it_would_be_a_mistake() {
          `[identity.local]`, first"
     );
 }
+
+#[test]
+fn a_key_that_has_expired_is_not_made_and_is_listed_as_such() {
+    let folder = folder();
+    let new = [
+        "new",
+        "--agent",
+        "a",
+        "--user",
+        "u",
+        "--expires",
+        "2020-01-01",
+    ];
+    assert_eq!(
+        did(folder.path(), &new).expect_err("refused"),
+        "--expires has passed, so the key would open nothing; name a later time"
+    );
+    assert!(!folder.path().join("keys.toml").exists());
+    let text = format!(
+        "[[key]]\nsha256 = \"{}\"\nagent = \"a\"\nuser = \"u\"\nexpires = 2020-01-01\n",
+        "1a".repeat(32)
+    );
+    fs::write(folder.path().join("keys.toml"), text).expect("written");
+    assert_eq!(
+        did(folder.path(), &["list"]).expect("listed"),
+        "1a1a1a1a1a1a1a1a  agent a, user u of default, call, expired 2020-01-01T00:00:00Z\n"
+    );
+}

@@ -13,7 +13,7 @@ use self::{
     proxy::ProxyReport,
     servers::{GrantReport, ServerReport},
     settings::{access_mode, agents, egress, identity, keyring, name_servers, web},
-    warnings::warnings,
+    warnings::{readable, warnings},
 };
 use crate::{
     app::load::{Loaded, Loader},
@@ -52,7 +52,8 @@ impl Report {
         let (settings, policy) = (&*loaded.settings, &*loaded.policy);
         let mut servers: Vec<_> = policy.servers.values().collect();
         servers.sort_by(|a, b| a.name.cmp(&b.name));
-        let warnings = warnings(settings, policy, loader.environment(), &servers);
+        let mut warnings = warnings(settings, policy, loader.environment(), &servers);
+        warnings.extend(readable(loader.folder(), &loaded.secrets));
         let connects = servers.iter().any(|server| auth::is_oauth(server));
         let public_url = settings.public_url_or_default();
         Self {

@@ -304,3 +304,28 @@ parent    http://proxy.example.org:3128, which is given names to resolve
     assert_eq!(json["proxy"]["report_until"], "2099-01-31T00:00:00Z");
     assert_eq!(json["proxy"]["parent"]["resolves"], true);
 }
+
+#[test]
+fn secrets_that_others_may_read_are_warned_of() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let auth =
+        "url = \"https://a.example.org/\"\n[auth]\nmode = \"shared\"\nsecret = \"file:_secret\"\n";
+    let loader = loader(
+        folder.path(),
+        &[("_secret", "s3\n"), ("servers/a.toml", auth)],
+    );
+    let told = |mode| {
+        let file = folder.path().join("_secret");
+        fs::set_permissions(file, fs::Permissions::from_mode(mode)).expect("chmod");
+        let report = Report::new(&loader, &loader.load().expect("no faults"));
+        report.text(Styles::plain())
+    };
+    let warning = format!(
+        "warning   the secret `{}/_secret` may be read by group or others (mode 0640)",
+        folder.path().display()
+    );
+    assert!(told(0o640).contains(&warning));
+    assert!(!told(0o600).contains("may be read by group"));
+}

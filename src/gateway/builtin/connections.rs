@@ -75,7 +75,7 @@ pub(super) async fn call(gateway: &Gateway, ask: &Ask, asked: &Asked<'_>) -> Fin
 fn stands(found: &Connection, link: &str) -> String {
     match &found.state {
         State::Connected => "connected".to_owned(),
-        State::NotConnected => format!("not connected; open {link} and press Connect"),
+        State::NotConnected => format!("not connected; open {link} and connect there"),
         State::Connecting(_) => format!("being connected; the page is {link}"),
         State::NeedsReconnect(reason) => {
             format!("the connection has ended ({reason}); open {link} and connect again")

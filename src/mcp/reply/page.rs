@@ -98,8 +98,8 @@ mod tests {
             text,
             concat!(
                 r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32042,"#,
-                r#""message":"connect.required: you are not connected to server `s`; open the link and press Connect, then call again","#,
-                r#""data":{"code":"connect.required","remedy":"open the link and press Connect, then call again","#,
+                r#""message":"connect.required: you are not connected to server `s`; open the link and connect there, then call again","#,
+                r#""data":{"code":"connect.required","remedy":"open the link and connect there, then call again","#,
                 r#""elicitations":[{"mode":"url","message":"why \"so\"","url":"https://gate.example/connect/s","elicitationId":"e-1"}]}}}"#
             )
         );

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::SystemTime};
 
-use super::{AllowRule, DenyRule, Who, destination, patterns_include, words_include};
+use super::{AllowRule, DenyRule, TunnelTls, Who, destination, patterns_include, words_include};
 use crate::{
-    address::{Blocked, Leg},
+    address::{Blocked, Host, Leg, Scheme},
     policy::{Key, Local, Snapshot},
 };
 
@@ -37,16 +37,18 @@ struct Lint<'a> {
 }
 
 impl Lint<'_> {
-    fn allow(&self, at: usize, rule: &AllowRule) -> [Option<String>; 6] {
+    fn allow(&self, at: usize, rule: &AllowRule) -> [Option<String>; 7] {
         let proxy = &self.snapshot.proxy;
         let earlier = proxy.allow[..at].iter();
         let earlier = earlier.map(|earlier| &**earlier);
+        let blocked = self.unreachable(rule);
+        let reached = blocked.is_none();
         let shut = proxy.deny.iter().find(|deny| shuts(deny, rule));
         [
             shut.map(|deny| format!("never allows anything: {} refuses all of it", deny.origin)),
             shadowing(earlier, rule),
-            self.unreachable(rule)
-                .map(|blocked| format!("never allows anything: {blocked}")),
+            blocked.map(|blocked| format!("never allows anything: {blocked}")),
+            without_name(rule).filter(|_| reached),
             self.nobody(&rule.who),
             self.over(rule.report_until),
             self.without_server(rule),
@@ -125,6 +127,17 @@ impl Lint<'_> {
         let idle = rule.also_server && !servers.any(|server| rule.leads_to(server));
         idle.then(|| "says also_server = true, and leads to no server; remove the key".to_owned())
     }
+}
+
+/// Whether it promises TLS for a host that no TLS server name can name: an address stands in none (RFC 6066, section 3).
+fn without_name(rule: &AllowRule) -> Option<String> {
+    let address = matches!(rule.host.exact(), Some(Host::Ip(_)));
+    let tunnels = rule.tls == TunnelTls::Pass && rule.scheme != Some(Scheme::Http);
+    (address && tunnels).then(|| {
+        "lets no tunnel through: TLS names no address, so that tls = \"pass\" finds no host; write tls = \"opaque\", or \
+         scheme = \"http\" for plain requests alone"
+            .to_owned()
+    })
 }
 
 /// Says which earlier rule lets everything pass that `rule` could.

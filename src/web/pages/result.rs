@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Who, page, sentence, sign_in::signed_out};
+use super::{Who, coded, page, sentence, sign_in::signed_out};
 use crate::{
     refusal::{Code, Refusal},
     web::{
@@ -109,7 +109,7 @@ pub(in crate::web) fn refused(refusal: &Refusal) -> Markup {
         section role="alert" {
             h1 { (title) }
             p.lead { (sentence(&refusal.public)) }
-            p { (sentence(refusal.code.remedy())) }
+            p { (coded(refusal.code.remedy())) }
             p.code { code { (refusal.code.as_str()) } }
         }
         p { a.button.quiet href="/" { (action) } }

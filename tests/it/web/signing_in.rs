@@ -43,8 +43,8 @@ async fn a_link_is_opened_looked_at_and_pressed() {
     assert_eq!(page.cookies(), [""; 0]);
     assert_eq!(
         page.words(),
-        "This link does not sign you in This link has been used, has expired, or is not complete. Run `tollgate login` \
-         again; each link signs in once, within five minutes. identity.login_link Go to the first page"
+        "This link does not sign you in This link has been used, has expired, or is not complete. Run tollgate login (with \
+         agent keys, tollgate login --user NAME ) again; each link signs in once, within five minutes. identity.login_link Go to the first page"
     );
     assert_eq!(
         house.records().await,

@@ -1,6 +1,6 @@
 //! Warnings: what is allowed and still probably not meant.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
 
 use crate::{
     address::{Host, Leg, Scheme, Target},
@@ -38,6 +38,25 @@ pub(super) fn warnings(
     warnings.extend(servers.iter().filter_map(|server| in_plain_text(server)));
     warnings.extend(idle_rules(method, policy));
     warnings
+}
+
+/// Files of secrets that others than their owner may read.
+pub(super) fn readable(folder: &Path, secrets: &[Source]) -> BTreeSet<String> {
+    let files = secrets.iter().filter_map(|source| match source {
+        Source::File(path) => Some(folder.join(path)),
+        Source::Env(_) | Source::Credential(_) => None,
+    });
+    let loose = files.filter_map(|path| {
+        let mode = fs::metadata(&path).ok()?.mode() & 0o7777;
+        (mode & 0o044 != 0).then(|| {
+            format!(
+                "the secret `{path}` may be read by group or others (mode {mode:04o}); run `chmod go-r {path}`, or move it \
+                 where only tollgate's user reads",
+                path = path.display()
+            )
+        })
+    });
+    loose.collect()
 }
 
 /// Of the settings and the policy as a whole.

@@ -130,7 +130,7 @@ for = []
         found,
         "\
 egress.toml:5:8: private[0].for[0]: server `a` is at a.corp.example port 443, which this grant does not open; make host and port those of its url
-egress.toml:5:20: private[0].for[1]: there is no server `gone`; add servers/gone.toml, or correct the name
+egress.toml:5:20: private[0].for[1]: there is no server `gone`; add servers/gone.toml, correct the name, or remove it from this table
 egress.toml:6:1: private[1]: no grant can open this: `http://169.254.169.254` is in 169.254.169.0/24 (cloud metadata, DNS and time services); no setting opens it; remove the grant
 egress.toml:10:1: private[2]: no grant can open this: `metadata.google.internal` names a cloud metadata service; no setting opens it; remove the grant
 egress.toml:17:14: private[3].addresses[0]: no grant can open this: `a.corp.example` leads to 169.254.169.254, in 169.254.169.0/24 (cloud metadata, DNS and time services); no setting opens it; remove the grant
@@ -166,7 +166,7 @@ fn a_grant_for_oauth_is_for_a_server_that_has_one() {
             ("servers/a.toml", server),
             ("egress.toml", &grant("login.corp.example", "oauth:gone"))
         ]),
-        "egress.toml:4:8: private[0].for[0]: there is no server `gone`; add servers/gone.toml, or correct the name"
+        "egress.toml:4:8: private[0].for[0]: there is no server `gone`; add servers/gone.toml, correct the name, or remove it from this table"
     );
     assert_eq!(
         faults(&[
@@ -247,6 +247,6 @@ fn a_grant_tells_all_its_faults_at_once() {
         "\
 egress.toml:2:8: private[0].host: a private grant opens one exact host, never a pattern; write the host's name
 egress.toml:3:8: private[0].port: found 70000, expected 1 to 65535
-egress.toml:4:8: private[0].for[0]: there is no server `gone`; add servers/gone.toml, or correct the name"
+egress.toml:4:8: private[0].for[0]: there is no server `gone`; add servers/gone.toml, correct the name, or remove it from this table"
     );
 }

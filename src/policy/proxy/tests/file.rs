@@ -305,7 +305,7 @@ fn private_grants_serve_the_proxy_where_a_rule_leads() {
     assert_eq!(
         faults(&[("egress.toml", later)]),
         "\
-egress.toml:4:8: private[0].for[0]: there is no server `a`; add servers/a.toml, or correct the name
+egress.toml:4:8: private[0].for[0]: there is no server `a`; add servers/a.toml, correct the name, or remove it from this table
 egress.toml:4:19: private[0].for[1]: `identity` is not available in this version; remove it
 egress.toml:4:31: private[0].for[2]: `webhook` is not available in this version; remove it
 egress.toml:4:42: private[0].for[3]: found `x`, expected \"server:NAME\", \"oauth:NAME\" or \"proxy\"; correct it"

@@ -200,3 +200,15 @@ fn rules_for_nobody_and_for_no_server_are_told() {
         ]
     );
 }
+
+#[test]
+fn tls_names_no_address() {
+    let rule = |more: &str| format!("[[allow]]\nhost = \"1.1.1.1:4443\"\n{more}");
+    let said = lints(&policy(&rule("")), None, end_of_january());
+    let why = "TLS names no address, so that tls = \"pass\" finds no host; write tls = \"opaque\"";
+    assert!(said.iter().any(|said| said.contains(why)), "{said:?}");
+    for more in ["tls = \"opaque\"\n", "scheme = \"http\"\n"] {
+        let said = lints(&policy(&rule(more)), None, end_of_january());
+        assert!(!said.iter().any(|said| said.contains(why)), "{said:?}");
+    }
+}

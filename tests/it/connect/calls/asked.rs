@@ -13,8 +13,8 @@ use crate::support::{
 
 const OPENS: &str = r#"{"elicitation":{"url":{}}}"#;
 const WHY: &str =
-    "you are not connected to server `s`; open the link and press Connect, then call again";
-const WORDS: &str = "connect.required: you are not connected to server `s`: https://gate.example/connect/s; open the link and press Connect, then call again";
+    "you are not connected to server `s`; open the link and connect there, then call again";
+const WORDS: &str = "connect.required: you are not connected to server `s`: https://gate.example/connect/s; open the link and connect there, then call again";
 
 async fn house(tables: &str) -> (Tools, House) {
     let keeper = Doorkeeper::letting(&["Bearer good"]);

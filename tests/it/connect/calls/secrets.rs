@@ -152,7 +152,7 @@ async fn each_user_shows_what_that_user_entered() {
     assert_eq!(
         refused,
         format!(
-            "connect.required: you are not connected to server `s`: {PAGE}; open the link and press Connect, then call again"
+            "connect.required: you are not connected to server `s`: {PAGE}; open the link and connect there, then call again"
         )
     );
     assert_eq!(
@@ -270,7 +270,7 @@ async fn the_connections_tool_stands_while_a_server_awaits_one() {
         let reply = house.send(agent.call("1", tool)).await;
         assert_eq!(
             reply.json()["result"]["content"][0]["text"],
-            format!("`s` (Notes): not connected; open {PAGE} and press Connect")
+            format!("`s` (Notes): not connected; open {PAGE} and connect there")
         );
     }
     house.enter("ann", "s", "good").await;
