@@ -200,7 +200,6 @@ fn two_keys_open_it_while_one_follows_the_other() {
     let ring = Keyring::open_with(&path, Some(&new)).unwrap();
     assert_eq!(ring.view().sealed_for, [new.id()]);
     let error = Keyring::open_with(&path, Some(&old)).err().unwrap();
-    let error = Keyring::open_with(&path, Some(&old)).err().unwrap();
     assert!(matches!(error, Error::OtherKek { .. }), "{error}");
 }
 
