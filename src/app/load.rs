@@ -118,18 +118,22 @@ impl Loader {
                 (None, None)
             }
         };
+        // A running process keeps the key that it began with.
+        if let (Some(settings), None) = (&settings, running) {
+            faults.extend(material::vault_key(settings, &self.folder));
+        }
         let key = settings
             .as_ref()
             .and_then(|settings| settings.listen.tls.as_ref());
         let tls = key.and_then(|tls| {
-            material::resolve(tls, &read)
+            material::resolve(tls, &self.folder, &read)
                 .map_err(|fault| faults.push(fault))
                 .ok()
         });
         let secrets = RefCell::new(Vec::from_iter(key.map(|tls| tls.key.clone())));
         let secret = |source: &Source| {
             secrets.borrow_mut().push(source.clone());
-            material::secret(source, &read).map(Secret::new)
+            material::secret(source, &self.folder, &read).map(Secret::new)
         };
         let compiled = self.compile(
             &contents,

@@ -98,7 +98,10 @@ fn the_drafts_of_the_shipped_folder_are_sound() {
     assert_eq!(
         text,
         [
-            "servers/github.toml:17:17: auth.client_secret: `github.secret`: cannot be read: No such file or directory (os error 2)",
+            &*format!(
+                "servers/github.toml:18:17: auth.client_secret: `{}`: cannot be read: No such file or directory (os error 2)",
+                folder.path().join("github.secret").display()
+            ),
             "servers/wiki.toml:8:7: ca[0]: `servers/corp-root.pem`: cannot be read: No such file or directory (os error 2)"
         ]
     );

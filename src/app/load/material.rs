@@ -9,9 +9,10 @@ use rustls::{
 };
 
 use crate::{
-    config::{self, Tls},
+    config::{self, Settings, Tls},
     secret::{Secret, Source},
     table::Fault,
+    vault::Kek,
 };
 
 /// Certificate chain and key of a listener, both PEM, known to fit.
@@ -37,15 +38,27 @@ impl PartialEq for TlsMaterial {
 /// Reads what `listen.tls` names; `read` reads files as the policy folder's are read.
 pub(super) fn resolve(
     tls: &Tls,
+    folder: &Path,
     read: &dyn Fn(&str) -> Result<Vec<u8>, String>,
 ) -> Result<TlsMaterial, Fault> {
-    let chain = secret(&tls.cert, read).map_err(|why| at("listen.tls.cert", &why))?;
-    let key = secret(&tls.key, read).map_err(|why| at("listen.tls.key", &why))?;
+    let chain = secret(&tls.cert, folder, read).map_err(|why| at("listen.tls.cert", &why))?;
+    let key = secret(&tls.key, folder, read).map_err(|why| at("listen.tls.key", &why))?;
     fit(&chain, &key).map_err(|why| at("listen.tls", &why))?;
     Ok(TlsMaterial {
         chain,
         key: Secret::new(key),
     })
+}
+
+/// Looks at the key that `[vault] key` names in a file; a fault where it is none, or others could read it. What is in a
+/// credential or a variable only the process itself can see.
+pub(super) fn vault_key(settings: &Settings, folder: &Path) -> Option<Fault> {
+    let source = settings.vault.key.as_ref()?;
+    let Source::File(_) = source else {
+        return None;
+    };
+    let error = Kek::read(source, folder).err()?;
+    Some(at("vault.key", &error.to_string()))
 }
 
 fn at(key: &str, why: &str) -> Fault {
@@ -55,13 +68,16 @@ fn at(key: &str, why: &str) -> Fault {
     }
 }
 
-/// Reads the secret that a source names.
+/// Reads the secret that a source names; a relative path stands beside the files of `folder`.
 pub(super) fn secret(
     source: &Source,
+    folder: &Path,
     read: &dyn Fn(&str) -> Result<Vec<u8>, String>,
 ) -> Result<Vec<u8>, String> {
     match source {
-        Source::File(path) => read(path).map_err(|why| format!("`{path}`: {why}")),
+        Source::File(path) => {
+            read(path).map_err(|why| format!("`{}`: {why}", folder.join(path).display()))
+        }
         Source::Env(name) => match env::var(name) {
             Ok(value) if !value.is_empty() => Ok(value.into_bytes()),
             _ => Err(format!(

@@ -1,3 +1,5 @@
+mod vault_key;
+
 use std::{
     fs::{self, Permissions},
     os::unix::fs::{PermissionsExt, symlink},
@@ -342,11 +344,14 @@ fn certificate_and_key_have_to_fit() {
         "tollgate.toml: listen.tls: key holds no private key in PEM form; export it again, without a passphrase"
     );
     mode(&folder.path().join("tls.key"), 0o666);
-    assert!(said(loader(folder.path()).load()).contains("listen.tls.key: `tls.key`: `"));
+    let file = folder.path().join("tls.key").display().to_string();
+    assert!(said(loader(folder.path()).load()).contains(&format!("listen.tls.key: `{file}`: `")));
     fs::remove_file(folder.path().join("tls.key")).expect("removed");
     assert_eq!(
         said(loader(folder.path()).load()),
-        "tollgate.toml: listen.tls.key: `tls.key`: cannot be read: No such file or directory (os error 2)"
+        format!(
+            "tollgate.toml: listen.tls.key: `{file}`: cannot be read: No such file or directory (os error 2)"
+        )
     );
     write(
         folder.path(),
