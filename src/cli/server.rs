@@ -54,8 +54,8 @@ fn text(removed: &Removed) -> String {
     );
     format!(
         "{ended} to `{server}` ended, {revoked} revoked by the provider; what was discovered of it is forgotten\n\
-         now delete servers/{server}.toml, and its name from the [[private]] tables of egress.toml; its pins are kept, so that a server of this name and URL is not taken as it \
-         shows itself then\n"
+         now delete servers/{server}.toml, and its name from the [[private]] tables of egress.toml; its pins are kept, so \
+         that a server of this name and URL is not taken as it shows itself then\n"
     )
 }
 
@@ -73,8 +73,8 @@ mod tests {
         assert_eq!(
             text(&removed),
             "2 connections to `notes` ended, 1 revoked by the provider; what was discovered of it is forgotten\n\
-             now delete servers/notes.toml, and its name from the [[private]] tables of egress.toml; its pins are kept, so that a server of this name and URL is not taken as it \
-             shows itself then\n"
+             now delete servers/notes.toml, and its name from the [[private]] tables of egress.toml; its pins are kept, so \
+             that a server of this name and URL is not taken as it shows itself then\n"
         );
     }
 }

@@ -43,7 +43,8 @@ enum Action {
     /// providers since, so that some users have to connect anew. Until then every connection is refused
     AcceptRestore,
     /// Take every sealed row out of the database, while no process uses it: connections, clients, secrets. Nothing is
-    /// revoked at any provider. A keyring that cannot be used is moved aside, and a new one made. Where the keyring is another one than the pins were marked with, they go too
+    /// revoked at any provider. A keyring that cannot be used is moved aside, and a new one made. Where the keyring is
+    /// another one than the pins were marked with, they go too
     Reset(Reset),
 }
 

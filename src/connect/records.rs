@@ -285,18 +285,7 @@ pub struct Row {
 impl Row {
     /// What the sealed part belongs to, where this row is found with `key`.
     pub fn binding<'a>(&'a self, key: &'a Key) -> Binding<'a> {
-        let none = Binding {
-            purpose: Purpose::Client,
-            record: self.record,
-            tenant: "",
-            user: None,
-            server: None,
-            issuer: None,
-            client: None,
-            resource: None,
-            grant: None,
-            version: self.version,
-        };
+        let none = Binding::of_row(Purpose::Client, self.record, self.version);
         let of = |purpose, key: &'a GrantKey| Binding {
             purpose,
             tenant: &key.owner.tenant,

@@ -85,13 +85,7 @@ pub async fn exchange(
         permit,
         deadline,
     };
-    let endpoint = Endpoint {
-        provider: Provider {
-            way,
-            url: &discovered.token_endpoint,
-        },
-        client,
-    };
+    let endpoint = Endpoint::new(way, &discovered.token_endpoint, client);
     let answer = endpoint.grant(Grant::Code(code)).await?;
     answer.map_err(Refused::of_code)
 }
@@ -114,13 +108,7 @@ pub async fn refresh(
         permit,
         deadline,
     };
-    let endpoint = Endpoint {
-        provider: Provider {
-            way,
-            url: token_endpoint,
-        },
-        client,
-    };
+    let endpoint = Endpoint::new(way, token_endpoint, client);
     let scopes = refresh.scopes.filter(|scopes| !scopes.is_empty());
     let first = scopes.filter(|_| sends_scopes(permit, token_endpoint));
     let grant = |scopes| Grant::Refresh { refresh, scopes };
@@ -154,7 +142,12 @@ struct Endpoint<'a> {
     client: &'a Client,
 }
 
-impl Endpoint<'_> {
+impl<'a> Endpoint<'a> {
+    fn new(way: Way<'a>, url: &'a str, client: &'a Client) -> Self {
+        let provider = Provider { way, url };
+        Self { provider, client }
+    }
+
     /// Asks as the client was registered. Some providers register a public client, give it a secret, and want to see it:
     /// a refusal for the want of it is answered once.
     async fn grant(&self, grant: Grant<'_>) -> Result<Result<Tokens, Refused>, Failure> {

@@ -188,18 +188,7 @@ pub(super) fn seal(transaction: &Transaction<'_>, vault: &Vault) -> rusqlite::Re
 }
 
 fn binding(record: Uuid) -> Binding<'static> {
-    Binding {
-        purpose: Purpose::Check,
-        record,
-        tenant: "",
-        user: None,
-        server: None,
-        issuer: None,
-        client: None,
-        resource: None,
-        grant: None,
-        version: 1,
-    }
+    Binding::of_row(Purpose::Check, record, 1)
 }
 
 /// How often anything that is sealed was changed.

@@ -117,6 +117,24 @@ pub struct Binding<'a> {
 }
 
 impl Binding<'_> {
+    /// Bound to a row, and to nobody and nothing besides.
+    pub fn of_row(purpose: Purpose, record: Uuid, version: u64) -> Self {
+        Self {
+            purpose,
+            record,
+            tenant: "",
+            user: None,
+            server: None,
+            issuer: None,
+            client: None,
+            resource: None,
+            grant: None,
+            version,
+        }
+    }
+}
+
+impl Binding<'_> {
     /// What is authenticated besides the text.
     fn authenticated(&self, head: &[u8], deployment: &[u8; 16]) -> Vec<u8> {
         let version = self.version.to_be_bytes();

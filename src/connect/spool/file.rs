@@ -173,18 +173,7 @@ fn place(folder: &Path, record: Uuid) -> PathBuf {
 
 /// A file opens only under the name of its row; the rest is inside.
 fn binding(record: Uuid) -> Binding<'static> {
-    Binding {
-        purpose: Purpose::Spool,
-        record,
-        tenant: "",
-        user: None,
-        server: None,
-        issuer: None,
-        client: None,
-        resource: None,
-        grant: None,
-        version: 0,
-    }
+    Binding::of_row(Purpose::Spool, record, 0)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::kind;
 use crate::{
     connect::{Connection, State},
     gateway::{Ask, Asked, Finding, Gateway},
-    policy::{self, Auth, Permit},
+    policy::{self, Permit},
 };
 
 /// Servers that are told of at most.
@@ -38,8 +38,7 @@ pub(in crate::gateway) async fn awaited(gateway: &Gateway, ask: &Ask) -> bool {
 /// The servers that the caller may use and that want a credential of each user's own, by name.
 fn personal(ask: &Ask) -> Vec<Permit> {
     let servers = ask.policy.servers.values();
-    let personal = servers
-        .filter(|server| matches!(server.auth, Auth::Bearer | Auth::Header(_) | Auth::OAuth(_)));
+    let personal = servers.filter(|server| server.auth.is_personal());
     let mut permits: Vec<Permit> = personal
         .filter_map(|server| policy::decide(&ask.policy, &ask.caller, &server.name).ok())
         .collect();
