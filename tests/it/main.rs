@@ -37,6 +37,7 @@ mod support {
     pub(crate) mod disk;
     pub(crate) mod forwarder;
     pub(crate) mod gate;
+    pub(crate) mod log;
     pub(crate) mod nameserver;
     pub(crate) mod permit;
     pub(crate) mod pipeline;

@@ -1,29 +1,13 @@
 //! Codes, verifiers, tokens and client secrets show up in no log and in no printed error, whatever is answered.
 
-use std::{io, sync::Mutex};
-
 use serde_json::{Value, json};
 use tollgate::connect::{Terms, discovery::Discovered, register, revoke, token};
 
 use super::*;
+use crate::support::log::Log;
 
 /// Part of every secret.
 const MARK: &str = "s3cret";
-
-/// What is logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Answers that hold secrets, in forms that are taken, refused and not understood.
 fn answers() -> Vec<Value> {
@@ -89,14 +73,7 @@ async fn printed(egress: &Egress, permit: &Permit, url: &str) -> String {
 
 #[tokio::test]
 async fn no_secret_is_logged_or_printed() {
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_writer(move || writer.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
-    tracing::info!("logs are captured");
+    let (log, _guard) = Log::begin();
     let provider = Provider::start(None, Answers::new()).await;
     let (maker, origin) = local(&provider, true);
     let permit = maker.granting_oauth("127.0.0.1").permit();
@@ -112,7 +89,5 @@ async fn no_secret_is_logged_or_printed() {
         provider.asked().len() >= 4 * answers().len(),
         "all was sent"
     );
-    let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    assert!(logged.contains("logs are captured"));
-    assert!(!logged.contains(MARK), "{logged}");
+    log.never_says(MARK);
 }

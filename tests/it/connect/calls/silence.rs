@@ -1,10 +1,6 @@
 //! Whatever becomes of tokens and secrets, none is logged, recorded, counted, printed or told.
 
-use std::{
-    io,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tollgate::deadline::Deadline;
@@ -12,48 +8,13 @@ use tollgate::deadline::Deadline;
 use crate::support::{
     agent::Agent,
     gate::Policy,
+    log::Log,
     protected::{Authority, Doorkeeper, House, Treat},
     tools::Tools,
 };
 
 /// Part of every secret.
 const MARK: &str = "SENTINEL";
-
-/// What is logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Log {
-    /// Keeps what this thread logs, all of it.
-    fn begin() -> (Self, tracing::subscriber::DefaultGuard) {
-        let log = Self::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::TRACE)
-            .with_writer(move || writer.clone())
-            .finish();
-        let guard = tracing::subscriber::set_default(subscriber);
-        tracing::trace!("logs are captured");
-        (log, guard)
-    }
-
-    fn check(&self) {
-        let logged = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        assert!(logged.contains("logs are captured"));
-        assert!(!logged.contains(MARK), "{logged}");
-    }
-}
 
 /// Calls in both eras, everything that people and the operator are shown after them, and what errors print.
 async fn tried(house: &House, agents: &[Agent; 2], printed: &mut Vec<String>) {
@@ -91,7 +52,7 @@ async fn check(house: House, log: &Log, printed: &[String], events: &[&str]) {
     for record in records {
         assert!(!record.to_string().contains(MARK), "{record}");
     }
-    log.check();
+    log.never_says(MARK);
 }
 
 fn tokens(number: u8) -> Value {
