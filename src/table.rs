@@ -34,9 +34,29 @@ impl Fault {
             line: 0,
             column: 0,
             key: String::new(),
-            message: message.into(),
+            message: one_line(message.into()),
         }
     }
+}
+
+/// A text that may quote what a file says, with whatever would break its line or rearrange it made visible.
+fn one_line(text: String) -> String {
+    let quotes = |letter| matches!(letter, '"' | '\'' | '\\');
+    if text
+        .chars()
+        .all(|letter| quotes(letter) || letter.escape_debug().len() == 1)
+    {
+        return text;
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if quotes(letter) {
+            shown.push(letter);
+        } else {
+            shown.extend(letter.escape_debug());
+        }
+    }
+    shown
 }
 
 impl fmt::Display for Fault {
@@ -73,8 +93,8 @@ impl Place {
             file: self.file.to_string(),
             line: self.line,
             column: self.column,
-            key: self.key.clone(),
-            message: message.into(),
+            key: one_line(self.key.clone()),
+            message: one_line(message.into()),
         }
     }
 }

@@ -238,11 +238,10 @@ impl Source<'_> {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Fault {
-            file: self.file.to_owned(),
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
             key: key.to_owned(),
-            message: format!("{message}; {REMEDY}"),
+            ..Fault::whole(self.file, format!("{message}; {REMEDY}"))
         }
     }
 }

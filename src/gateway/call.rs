@@ -35,16 +35,16 @@ pub(super) async fn call(
 ) -> Result<Finding, Refusal> {
     // What a call waits for counts against its own time.
     let deadline = Deadline::after(permit.server().limits.call);
-    if permit.server().auth != Auth::None {
-        // Rare beside, and its state large: boxed, it does not weigh on calls that show nothing.
-        Box::pin(waiting::person(gateway, asked, permit, deadline)).await;
-    }
     let name = named_tool(asked, entry)?;
     let ticket = asked.ticket(gateway)?;
     let lanes = &gateway.shared.lanes;
     let subject = entry.subject().clone();
     let calls = ask.policy.calls;
     entry.held.lane = Some(lanes.of_caller(&subject, calls, &ticket, deadline).await?);
+    if permit.server().auth != Auth::None {
+        // It counts as a call that runs. Rare beside, and its state large: boxed, it does not weigh on calls that show nothing.
+        Box::pin(waiting::person(gateway, asked, permit, deadline)).await;
+    }
     // Not even the list of tools is asked for while nothing can be recorded.
     gateway.shared.journal.admit_read()?;
     let tool = known_tool(gateway, asked, permit, entry, &name, deadline).await?;

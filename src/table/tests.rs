@@ -38,6 +38,22 @@ fn columns_count_characters_and_not_bytes() {
 }
 
 #[test]
+fn what_a_file_says_cannot_break_or_rearrange_the_line_of_its_fault() {
+    let text = "a = \"\"\"\n5\t\"s\"\\u001b[2J\\u202e\"\"\"\n\"x\\ny\" = 1\n";
+    let found = faults(text, |root| {
+        root.duration("a", Duration::ZERO..=Duration::from_secs(1));
+    });
+    assert_eq!(
+        found,
+        "\
+x.toml:1:5: a: found `5\\t\"s\"\\u{1b}[2J\\u{202e}`, expected a duration such as \"250ms\", \"5s\", \"1m\" or \"1h\"
+x.toml:3:1: \"x\\ny\": unknown key; expected `a`"
+    );
+    let whole = Fault::whole("x.toml", "it's `a\nb`").to_string();
+    assert_eq!(whole, "x.toml: it's `a\\nb`");
+}
+
+#[test]
 fn an_unknown_key_is_reported_with_what_was_probably_meant() {
     let found = faults("titel = \"x\"\nzzz = 1\n", |root| {
         root.text("title");
