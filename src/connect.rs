@@ -26,6 +26,7 @@ mod known;
 mod lease;
 mod life;
 mod metadata;
+mod mix_up;
 mod pending;
 pub mod pkce;
 mod records;

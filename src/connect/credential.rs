@@ -7,7 +7,6 @@ use zeroize::Zeroizing;
 use super::{
     Challenge, Error, GrantState, Inner, Key, discovered,
     flights::Ended,
-    grant,
     grant::Payload,
     inner, kept,
     known::{self, Known},
@@ -17,8 +16,10 @@ use super::{
     verdict::{self, REFUSED},
 };
 use crate::{
+    audit::{Kind, OutcomeKind},
     deadline::{Deadline, until},
     policy::{Auth, Permit, Shared},
+    refusal::Code,
     vault::Credential,
 };
 
@@ -237,15 +238,22 @@ async fn wait(
     ended.error(&permit.server().name).map_or(Ok(()), Err)
 }
 
-/// What is sealed in a connection, where it is for this very server.
+/// What is sealed in a connection, where it is for this very server, and by the provider and client that its file names.
+/// What the file wants otherwise acts at once, and a file that was put back opens the connection again.
 fn opened(inner: &Inner, permit: &Permit, known: &Known) -> Result<Payload, Error> {
     let payload = known
         .open(inner)
         .ok_or_else(|| again(permit, "unreadable"))?;
-    if payload.endpoint != grant::endpoint(permit.server()) {
-        return Err(again(permit, "origin_changed"));
+    let Some(reason) = payload.made().unwanted(permit.server()) else {
+        return Ok(payload);
+    };
+    let row = &known.row;
+    if inner.patience.tell(row.record, permit.generation()) {
+        tracing::warn!(server = %row.key.server, reason, "a connection is not used: the server's file is for another");
+        let ended = (OutcomeKind::Refused, Some(Code::ConnectAgain));
+        inner.note(Kind::Connect, "reconnect_needed", &row.key, ended);
     }
-    Ok(payload)
+    Err(again(permit, reason))
 }
 
 fn bearer(permit: &Permit, access: &Zeroizing<String>) -> Result<Credential, Error> {

@@ -1,5 +1,7 @@
 //! What was discovered of a server's authorization, and pinned: the issuer and the hosts of its endpoints. Each flow
-//! discovers anew; what is another than the pinned one is used only as `on_issuer_change` says.
+//! discovers anew. One pin stands for everybody whom the server is for, so that only the operator moves it: by
+//! `on_issuer_change = "follow"`, or by naming the new issuer. A person who confirms what is another than the pinned one does
+//! so for their own connection; everybody else keeps theirs and is asked in turn.
 
 use std::sync::Arc;
 
@@ -7,17 +9,18 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::{
-    Challenge, Error, Inner, Key, Of, RecordsError, asked,
+    Challenge, Error, GrantRow, Inner, Key, Of, RecordsError, asked,
     challenge::Bearer,
     change::{self, End},
     discovery,
     discovery::Discovered,
     grant,
     kept::{self, Kept},
+    mix_up,
 };
 use crate::{
     deadline::Deadline,
-    policy::{OnIssuerChange, Permit},
+    policy::{OAuth, OnIssuerChange, Permit, Server},
 };
 
 /// How often a row is written while others write it too.
@@ -31,7 +34,7 @@ const UNREADABLE: &str = "unreadable: it was changed since it was pinned";
 pub(super) struct Found {
     /// As it is now.
     pub(super) discovered: Discovered,
-    /// What is pinned, where this is another and nobody confirmed it.
+    /// What is pinned, where this is another.
     pub(super) changed_from: Option<String>,
     /// What the server's last challenge asked for.
     pub(super) challenged: Option<Vec<String>>,
@@ -62,8 +65,8 @@ pub(super) async fn get(
     permit: &Permit,
     deadline: Deadline,
 ) -> Result<Found, Error> {
-    let key = key(permit);
-    let follow = super::knobs(permit)?.on_issuer_change == OnIssuerChange::Follow;
+    let key = key(permit.server());
+    let knobs = super::knobs(permit)?;
     let mut kept = kept::read::<Pinned>(inner, &key).await?;
     // What the server says to a stranger now, else what it said last to somebody it knew.
     let now = asked::challenge(inner, permit, deadline).await;
@@ -81,7 +84,9 @@ pub(super) async fn get(
         preferred,
         deadline,
     )
-    .await?;
+    .await
+    .map_err(|error| mix_up::refused(inner, permit, error))?;
+    mix_up::check(inner, permit, &discovered).await?;
     let mut found = Found {
         discovered,
         changed_from: None,
@@ -91,7 +96,9 @@ pub(super) async fn get(
         found.changed_from = kept
             .as_ref()
             .and_then(|kept| change(kept, &found.discovered));
-        if found.changed_from.is_some() && !follow || !is_news(kept.as_ref(), &found.discovered) {
+        let is_news = is_news(kept.as_ref(), &found.discovered);
+        let stays = found.changed_from.is_some() && !moves(knobs, kept.as_ref(), &found.discovered);
+        if stays || !is_news {
             return Ok(found);
         }
         if pin(inner, permit, kept.as_ref(), &found).await? {
@@ -103,15 +110,26 @@ pub(super) async fn get(
     Err(busy(permit))
 }
 
-/// Pins what a person confirmed. Connections through what was pinned before end.
+/// Whether what a flow was begun with still stands to the pin as its person was told: `changed_from` was shown then.
 ///
 /// # Errors
 ///
-/// Somebody else pinned something at the same time, or the database does not work.
-pub(super) async fn accept(inner: &Inner, permit: &Permit, found: &Found) -> Result<(), Error> {
-    let kept = kept::read::<Pinned>(inner, &key(permit)).await?;
-    let done = pin(inner, permit, kept.as_ref(), found).await?;
-    done.then_some(()).ok_or_else(|| busy(permit))
+/// [`Error::IssuerChanged`] where something else is pinned by now; [`Error::State`] where nothing is.
+pub(super) async fn still(
+    inner: &Inner,
+    permit: &Permit,
+    (begun, changed_from): (&Discovered, Option<&str>),
+) -> Result<(), Error> {
+    let kept = kept::read::<Pinned>(inner, &key(permit.server())).await?;
+    let kept = kept.ok_or(Error::State)?;
+    match change(&kept, begun) {
+        Some(pinned) if changed_from != Some(&pinned) => Err(Error::IssuerChanged {
+            server: permit.server().name.clone(),
+            pinned: described(begun),
+            found: pinned,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// What is pinned, without asking anybody.
@@ -119,7 +137,15 @@ pub(super) async fn pinned(
     inner: &Inner,
     permit: &Permit,
 ) -> Result<Option<Discovered>, RecordsError> {
-    let kept = kept::read::<Pinned>(inner, &key(permit)).await?;
+    pinned_of(inner, permit.server()).await
+}
+
+/// What is pinned of any server.
+pub(super) async fn pinned_of(
+    inner: &Inner,
+    server: &Server,
+) -> Result<Option<Discovered>, RecordsError> {
+    let kept = kept::read::<Pinned>(inner, &key(server)).await?;
     Ok(kept
         .and_then(|kept| kept.value)
         .and_then(|pinned| pinned.discovered))
@@ -136,7 +162,7 @@ pub(super) async fn remember(
     if size > CHALLENGE || (bearer.scope.is_none() && bearer.resource_metadata.is_empty()) {
         return Ok(());
     }
-    let key = key(permit);
+    let key = key(permit.server());
     let kept = kept::read::<Pinned>(inner, &key).await?;
     // A row that does not open stays as it is, for a person to see.
     let (version, mut pinned) = match kept {
@@ -168,10 +194,10 @@ pub(super) fn host(url: &str) -> Option<String> {
     })
 }
 
-fn key(permit: &Permit) -> Key {
+fn key(server: &Server) -> Key {
     Key::Discovery {
-        server: permit.server().name.clone(),
-        endpoint: grant::endpoint(permit.server()).into(),
+        server: server.name.clone(),
+        endpoint: grant::endpoint(server).into(),
     }
 }
 
@@ -197,6 +223,15 @@ fn change(kept: &Kept<Pinned>, found: &Discovered) -> Option<String> {
     let before = hosts(pinned);
     let moved = hosts(found).iter().any(|host| !before.contains(host));
     moved.then(|| described(pinned))
+}
+
+/// Whether the operator says that `found` takes the place of what is pinned.
+fn moves(knobs: &OAuth, kept: Option<&Kept<Pinned>>, found: &Discovered) -> bool {
+    let pinned = kept.and_then(|kept| kept.value.as_ref()?.discovered.as_ref());
+    let is_other = pinned.is_none_or(|pinned| pinned.issuer != found.issuer);
+    knobs.on_issuer_change == OnIssuerChange::Follow
+        || knobs.endpoints.is_some()
+        || is_other && knobs.issuer.as_deref() == Some(&*found.issuer)
 }
 
 fn described(discovered: &Discovered) -> String {
@@ -228,7 +263,8 @@ fn hosts(discovered: &Discovered) -> Vec<String> {
 }
 
 /// Writes what was found in the place of `kept`. False where another row is there by now. Connections through what was
-/// pinned before end first: where that breaks off, the change is found again.
+/// pinned before end first: where that breaks off, the change is found again. Who is connected through the new issuer by
+/// now stays so.
 async fn pin(
     inner: &Inner,
     permit: &Permit,
@@ -240,12 +276,15 @@ async fn pin(
         let after = &found.discovered.issuer;
         tracing::warn!(%server, %before, %after, "the authorization server of a server is another now");
         let of = Of::Server(Arc::clone(server));
-        change::end_all(inner, &of, |_| true, End::IssuerChanged).await?;
+        let pinned = kept.and_then(|kept| kept.value.as_ref()?.discovered.as_ref());
+        let is_other = pinned.is_some_and(|pinned| pinned.issuer != *after);
+        let ends = |row: &GrantRow| !(is_other && *row.issuer == **after);
+        change::end_all(inner, &of, ends, End::IssuerChanged).await?;
     }
     let mut pinned = kept.and_then(|kept| kept.value.clone()).unwrap_or_default();
     pinned.discovered = Some(found.discovered.clone());
     let version = kept.map(|kept| kept.version);
-    Ok(kept::replace(inner, &key(permit), version, &pinned, None).await?)
+    Ok(kept::replace(inner, &key(permit.server()), version, &pinned, None).await?)
 }
 
 fn busy(permit: &Permit) -> Error {

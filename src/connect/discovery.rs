@@ -185,6 +185,7 @@ async fn published(
                     return Ok(discovered);
                 }
                 Err(Unfit::Forbidden(refusal)) => search.note(Error::Refused(refusal)),
+                Err(Unfit::MixUp(it)) => search.note(it.error(search.way.permit)),
                 Err(unfit) => search.unusable(unfit.to_string()),
             }
         }

@@ -21,7 +21,7 @@ pub enum Error {
     Reconnect {
         /// The server.
         server: Arc<str>,
-        /// Why, in a word of the table: `expired`, `revoked`, `rotation_lost`, `issuer_changed`, `client_dead`, `origin_changed`, `refused`, `unreadable`.
+        /// Why, in a word of the table: `expired`, `revoked`, `rotation_lost`, `issuer_changed`, `client_changed`, `client_dead`, `origin_changed`, `refused`, `unreadable`.
         reason: &'static str,
     },
     /// The server wants more than was granted.
@@ -69,6 +69,20 @@ pub enum Error {
         /// The one found now.
         found: String,
     },
+    /// The metadata of an issuer names an endpoint at an origin by which another is known (mix-up).
+    #[error(
+        "the authorization server of `{server}`, `{issuer}`, names its {endpoint} at `{origin}`, where another authorization server is known to be"
+    )]
+    MixUp {
+        /// The server.
+        server: Arc<str>,
+        /// Whose metadata it is.
+        issuer: String,
+        /// The member of the metadata.
+        endpoint: &'static str,
+        /// Where it lies.
+        origin: String,
+    },
     /// An answer to no flow of this browser: unknown, used, expired, foreign, doubled.
     #[error("this sign-in is not known here, has been used, or has expired")]
     State,
@@ -115,6 +129,7 @@ impl Error {
             Self::Client { .. } => Code::ConnectClient,
             Self::Refused(refusal) => refusal.code,
             Self::IssuerChanged { .. } => Code::ConnectIssuerChanged,
+            Self::MixUp { .. } => Code::ConnectMixUp,
             Self::State => Code::ConnectState,
             Self::Browser => Code::ConnectBrowser,
             Self::IssuerMismatch => Code::ConnectIssuerMismatch,

@@ -36,8 +36,8 @@ pub struct Preview {
     pub issuer: String,
     /// The authorization server's host, with a port that is not https's own.
     pub issuer_host: String,
-    /// What was pinned before, where the issuer or a host of its endpoints is another now and the operator wants to be
-    /// asked.
+    /// What is pinned, where the issuer or a host of its endpoints is another now: whoever confirms that does so for their own
+    /// connection.
     pub issuer_changed_from: Option<String>,
     /// The host of the authorization endpoint, where the browser is sent; an issuer may name any.
     pub sign_in_host: String,
@@ -149,7 +149,7 @@ async fn begin(
         scopes,
         tried,
     } = Plan::make(inner, permit, deadline).await?;
-    confirm(inner, permit, &found, confirmation).await?;
+    confirm(inner, permit, &found, confirmation)?;
     let again = inner.records.flows(&inner::key(permit)).await?.is_some();
     let client = clients::get(inner, permit, &found.discovered, again, deadline).await?;
     let knobs = found.discovered.knobs(super::knobs(permit)?);
@@ -158,6 +158,7 @@ async fn begin(
         endpoint: grant::endpoint(permit.server()),
         resource: resource::sent(&knobs, &found.discovered),
         discovered: found.discovered,
+        changed_from: found.changed_from,
         client,
         redirect_uri: inner.terms.load().redirect_uri(),
         scopes,
@@ -221,7 +222,7 @@ impl Plan {
 
 /// Nothing is begun with another issuer, or at other hosts, than the person saw: whoever publishes the metadata could give
 /// it to the page and to the button in two ways.
-async fn confirm(
+fn confirm(
     inner: &Inner,
     permit: &Permit,
     found: &Found,
@@ -235,7 +236,8 @@ async fn confirm(
         });
     }
     if found.changed_from.is_some() {
-        discovered::accept(inner, permit, found).await?;
+        let confirmed = (OutcomeKind::Allowed, None);
+        inner.note(Kind::Connect, "issuer_confirmed", &inner::key(permit), confirmed);
     }
     Ok(())
 }

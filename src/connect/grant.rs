@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::{GrantRow, register::Client, step_up::Tried};
+use super::{GrantRow, register::{Client, Origin}, step_up::Tried};
 use crate::{
     catalog::ServerKey,
     policy::Server,
@@ -57,7 +57,49 @@ pub(super) struct Payload {
     pub(super) refused_at: Option<i64>,
 }
 
+/// What a connection, or the beginning of one, was made with.
+pub(super) struct Made<'a> {
+    /// The server's registered URL.
+    pub(super) endpoint: &'a str,
+    pub(super) issuer: &'a str,
+    pub(super) token_endpoint: &'a str,
+    pub(super) client: &'a Client,
+}
+
+impl Made<'_> {
+    /// Why the server's file, as it is now, wants no connection that was made so, where it does not: a word of the table of
+    /// [`super::Error::Reconnect`]. Of what the file leaves open, anything is wanted.
+    pub(super) fn unwanted(&self, server: &Server) -> Option<&'static str> {
+        if self.endpoint != endpoint(server) {
+            return Some("origin_changed");
+        }
+        let knobs = server.auth.oauth()?;
+        let issuers = [&knobs.issuer, &knobs.trusted_issuer];
+        let is_named = issuers.into_iter().flatten().any(|own| **own == *self.issuer);
+        let fixed = knobs.endpoints.as_ref();
+        if knobs.issuer.is_some() && !is_named
+            || fixed.is_some_and(|fixed| *fixed.token != *self.token_endpoint)
+        {
+            return Some("issuer_changed");
+        }
+        let own = knobs.client.as_ref().map(|own| &*own.id);
+        let is_own = own == Some(&*self.client.id);
+        let was_own = self.client.origin == Origin::PreRegistered;
+        (!is_own && (own.is_some() || was_own)).then_some("client_changed")
+    }
+}
+
 impl Payload {
+    /// As it was made.
+    pub(super) fn made(&self) -> Made<'_> {
+        Made {
+            endpoint: &self.endpoint,
+            issuer: &self.issuer,
+            token_endpoint: &self.token_endpoint,
+            client: &self.client,
+        }
+    }
+
     /// Whether the access token is the credential with this digest.
     pub(super) fn shows(&self, digest: &[u8; 32]) -> bool {
         let own = Credential::bearer(self.access.as_bytes());

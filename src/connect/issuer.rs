@@ -12,6 +12,7 @@ use super::{
     discovery::Discovered,
     document::{MAX_URL, scopes, words},
     fetch::shown,
+    mix_up::{self, Crossing},
 };
 
 /// What is read of a document; a member that stands twice makes it unusable.
@@ -64,6 +65,8 @@ pub(super) enum Unfit {
     Plain(String),
     #[error("{}", .0.public)]
     Forbidden(Refusal),
+    #[error("its metadata names an endpoint of another")]
+    MixUp(Crossing),
 }
 
 impl Document {
@@ -106,7 +109,7 @@ impl Document {
         for url in discovered.endpoints().chain(self.jwks_uri.as_deref()) {
             permit.fetch(url).map_err(Unfit::Forbidden)?;
         }
-        Ok(discovered)
+        mix_up::by_policy(permit, &discovered).map_or(Ok(discovered), |it| Err(Unfit::MixUp(it)))
     }
 
     fn is_of(&self, expected: Expected<'_>, knobs: &OAuth) -> bool {

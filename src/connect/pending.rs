@@ -30,6 +30,8 @@ pub(super) struct Pending {
     pub(super) endpoint: String,
     /// Issuer and endpoints.
     pub(super) discovered: Discovered,
+    /// What was pinned then, where the person confirmed something else.
+    pub(super) changed_from: Option<String>,
     pub(super) client: Client,
     pub(super) redirect_uri: String,
     /// As it was sent.

@@ -193,8 +193,8 @@ fn standing(row: &GrantRow, payload: &Payload, server: Option<&Server>, now: i64
     if let GrantState::NeedsReconnect(reason) = row.state {
         return State::again(reason);
     }
-    if server.is_some_and(|server| grant::endpoint(server) != payload.endpoint) {
-        return State::again("origin_changed");
+    if let Some(reason) = server.and_then(|server| payload.made().unwanted(server)) {
+        return State::again(reason);
     }
     let has_ended = payload.expires_at.is_some_and(|end| end <= now);
     if has_ended && !payload.refreshable(now) {

@@ -106,9 +106,11 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
     let servers = servers.into_values().flatten().map(|draft| draft.server);
     Ok(Snapshot {
         generation: 0,
-        servers: servers
-            .map(|server| (server.name.clone(), Arc::new(server)))
-            .collect(),
+        servers: Arc::new(
+            servers
+                .map(|server| (server.name.clone(), Arc::new(server)))
+                .collect(),
+        ),
         keys: keys
             .into_iter()
             .map(|entry| (entry.digest, Arc::new(entry.key)))

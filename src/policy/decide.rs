@@ -1,6 +1,8 @@
 //! The decision: may this subject use this server?
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
+
+use ahash::RandomState;
 
 use super::{Access, AccessMode, Approval, Server, Snapshot, Unasked};
 use crate::{
@@ -21,6 +23,7 @@ pub enum Purpose {
 #[derive(Clone, Debug)]
 pub struct Permit {
     server: Arc<Server>,
+    servers: Arc<HashMap<Arc<str>, Arc<Server>, RandomState>>,
     /// `None` where a caller asks.
     purpose: Option<Purpose>,
     owner: Owner,
@@ -32,6 +35,14 @@ impl Permit {
     /// The server it is for.
     pub fn server(&self) -> &Arc<Server> {
         &self.server
+    }
+
+    /// The servers with OAuth that are for callers of the owner's tenant, this one included, in no order.
+    pub fn oauth_servers(&self) -> impl Iterator<Item = &Server> {
+        let servers = self.servers.values().map(|server| &**server);
+        servers.filter(|server| {
+            server.auth.oauth().is_some() && server.tenants.contains(&self.owner.tenant)
+        })
     }
 
     /// Whose connections may be used.
@@ -87,6 +98,7 @@ pub fn decide(snapshot: &Snapshot, subject: &Subject, server: &str) -> Result<Pe
     };
     Ok(Permit {
         server: server.clone(),
+        servers: snapshot.servers.clone(),
         purpose: None,
         owner: subject.owner(),
         generation: snapshot.generation,
@@ -107,6 +119,7 @@ pub fn decide_leg(snapshot: &Snapshot, purpose: Purpose, server: &str) -> Result
     })?;
     Ok(Permit {
         server: server.clone(),
+        servers: snapshot.servers.clone(),
         purpose: Some(purpose),
         owner: Owner {
             tenant: "".into(),

@@ -1,6 +1,7 @@
 //! What is known of some authorization servers: settings by the host of their issuer, laid under what a file says.
 
 use super::{OAuth, Pkce, Registration, Resource, TokenAuth};
+use crate::address::Target;
 
 /// Settings for the issuers of some hosts.
 struct Preset {
@@ -88,6 +89,13 @@ static PRESETS: &[Preset] = &[
     },
 ];
 
+/// The preset that a host belongs to, be it as an issuer's, or as that of an issuer that the preset trusts.
+pub fn provider(host: &str) -> Option<&'static str> {
+    let mut presets = PRESETS.iter();
+    let preset = presets.find(|preset| preset.is_for(host) || preset.trusts(host))?;
+    Some(preset.name)
+}
+
 impl OAuth {
     /// These knobs with the presets for an issuer at `issuer_host` (lower case, without a port) laid under what the file
     /// says; [`OAuth::presets`] names those that changed something. Where the file names an issuer this was done when it
@@ -116,6 +124,11 @@ impl Preset {
             Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix),
             None => *own == host,
         })
+    }
+
+    fn trusts(&self, host: &str) -> bool {
+        let issuer = self.trusted_issuer.map(Target::from_wire);
+        issuer.is_some_and(|issuer| issuer.is_ok_and(|issuer| issuer.host().to_string() == host))
     }
 
     fn lay_under(&self, knobs: &mut OAuth) {

@@ -61,8 +61,8 @@ pub struct Key {
 pub struct Snapshot {
     /// Rises by one with every change that took effect.
     pub generation: u64,
-    /// Servers by name.
-    pub servers: HashMap<Arc<str>, Arc<Server>, RandomState>,
+    /// Servers by name; permits share them.
+    pub servers: Arc<HashMap<Arc<str>, Arc<Server>, RandomState>>,
     /// Keys by SHA-256.
     pub keys: HashMap<[u8; 32], Arc<Key>, RandomState>,
     /// Who administers.

@@ -132,6 +132,7 @@ codes! {
     ConnectUnusable "connect.unusable" Policy 200 Tool, "show this to the operator, who can set what is missing under auth in the server's file";
     ConnectClient "connect.client" Policy 200 Tool, "ask the operator to register a client and to set auth.client_id and auth.issuer";
     ConnectIssuerChanged "connect.issuer_changed" Policy 200 Tool, "ask the operator whether the new authorization server is right, and connect again on the page";
+    ConnectMixUp "connect.mix_up" Policy 200 Tool, "let the operator find out whose endpoint that is; auth.issuer in the server's file vouches for it";
     ConnectState "connect.state" Caller 400 Http, "begin again on the connect page";
     ConnectBrowser "connect.browser" Caller 403 Http, "begin again on the connect page, in this browser and as this user";
     ConnectIssuerMismatch "connect.issuer_mismatch" Upstream 403 Http, "begin again on the connect page, and tell the operator if this repeats";

@@ -12,7 +12,8 @@ use crate::{
     connect::{
         Error, Inner, discovered,
         discovery::Discovered,
-        grant,
+        grant::Made,
+        mix_up,
         pending::{self, Found},
         tell,
     },
@@ -53,7 +54,7 @@ pub(in crate::connect) async fn finish(
     let permit = check(&found, &callback, &answer)
         .and_then(|()| judge(&found, permit))
         .map_err(refused)?;
-    still_pinned(inner, &permit, &found)
+    still_right(inner, &permit, &found)
         .await
         .map_err(refused)?;
     let code = answer.code();
@@ -125,35 +126,36 @@ fn is_from(discovered: &Discovered, iss: Option<&str>) -> bool {
     }
 }
 
-/// The server may have moved, or be shut to this user, since the flow began.
+/// The server may have moved, be shut to this user, or be for another provider or client since the flow began.
 fn judge(
     found: &Found,
     permit: impl FnOnce(&str) -> Option<Permit> + Send,
 ) -> Result<Permit, Error> {
-    let same = |permit: &Permit| {
-        *permit.owner() == found.flow.owner
-            && grant::endpoint(permit.server()) == found.pending.endpoint
+    let Found { flow, pending, .. } = found;
+    let is_wanted = |permit: &Permit| {
+        let token_endpoint = &pending.discovered.token_endpoint;
+        let made = Made {
+            endpoint: &pending.endpoint,
+            issuer: &pending.discovered.issuer,
+            token_endpoint,
+            client: &pending.client,
+        };
+        *permit.owner() == flow.owner && made.unwanted(permit.server()).is_none()
     };
-    permit(&found.flow.server)
-        .filter(same)
+    permit(&flow.server)
+        .filter(is_wanted)
         .ok_or_else(|| Error::Unusable {
-            server: found.flow.server.clone(),
+            server: flow.server.clone(),
             what: "policy has changed since this was begun".to_owned(),
         })
 }
 
-/// A person may have confirmed another issuer since the flow began.
-async fn still_pinned(inner: &Inner, permit: &Permit, found: &Found) -> Result<(), Error> {
-    let asked = &found.pending.discovered.issuer;
-    match discovered::pinned(inner, permit).await? {
-        Some(pinned) if pinned.issuer == *asked => Ok(()),
-        Some(pinned) => Err(Error::IssuerChanged {
-            server: permit.server().name.clone(),
-            pinned: asked.clone(),
-            found: pinned.issuer,
-        }),
-        None => Err(Error::State),
-    }
+/// What is pinned may be another since the flow began, and somebody else may be known by an origin of its issuer.
+async fn still_right(inner: &Inner, permit: &Permit, found: &Found) -> Result<(), Error> {
+    let pending = &found.pending;
+    let begun = (&pending.discovered, pending.changed_from.as_deref());
+    discovered::still(inner, permit, begun).await?;
+    mix_up::check(inner, permit, &pending.discovered).await
 }
 
 /// A refusal in the provider's own words, cut and cleaned.

@@ -41,7 +41,10 @@ fn server(url: &str) -> Arc<Server> {
 impl Circuit {
     fn new() -> Self {
         let policy = Snapshot {
-            servers: HashMap::from_iter([("docs".into(), server("https://docs.example/mcp"))]),
+            servers: Arc::new(HashMap::from_iter([(
+                "docs".into(),
+                server("https://docs.example/mcp"),
+            )])),
             admins: Admins {
                 users: vec!["ann".into(), "bob".into()],
                 groups: Vec::new(),
@@ -227,7 +230,7 @@ async fn another_policy_forgets_what_it_changes() {
     circuit.breakers.take_up(&circuit.policy);
     circuit.refused("ann");
     let moved = server("https://other.example/mcp");
-    circuit.policy.servers.insert("docs".into(), moved);
+    Arc::make_mut(&mut circuit.policy.servers).insert("docs".into(), moved);
     circuit.breakers.take_up(&circuit.policy);
     drop(circuit.admit("ann").unwrap());
     assert_eq!(circuit.metric(), None);

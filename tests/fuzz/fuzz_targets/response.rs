@@ -253,7 +253,7 @@ fn permit() -> Permit {
         limits: ServerLimits::default(),
     };
     let snapshot = Snapshot {
-        servers: HashMap::from_iter([("demo".into(), Arc::new(server))]),
+        servers: Arc::new(HashMap::from_iter([("demo".into(), Arc::new(server))])),
         ..Snapshot::default()
     };
     decide_leg(&snapshot, Purpose::Catalogue, "demo").expect("the server is there")

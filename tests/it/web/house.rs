@@ -456,7 +456,7 @@ fn policy() -> Snapshot {
     let named = servers.map(|server| (server.name.clone(), Arc::new(server)));
     Snapshot {
         generation: 1,
-        servers: named.into_iter().collect(),
+        servers: Arc::new(named.into_iter().collect()),
         admins: Admins {
             users: vec!["ann".into()],
             groups: Vec::new(),
@@ -475,7 +475,8 @@ fn server(name: &str, title: Option<&str>, auth: Auth) -> Server {
         ..Maker::new(SERVER)
     };
     let mut snapshot = maker.snapshot();
-    let server = snapshot.servers.remove("demo").and_then(Arc::into_inner);
+    let servers = Arc::make_mut(&mut snapshot.servers);
+    let server = servers.remove("demo").and_then(Arc::into_inner);
     Server {
         name: name.into(),
         title: title.map(Arc::from),
