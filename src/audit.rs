@@ -10,6 +10,7 @@ mod line;
 mod output;
 mod queue;
 mod record;
+mod tally;
 mod verify;
 mod writer;
 
@@ -19,4 +20,5 @@ pub use journal::{
     Health, Intent, Journal, OnFailure, Options, Outcome, Recorded, Unavailable, Verdict,
 };
 pub use record::{Kind, OutcomeKind, Phase, Record, RecordTarget, RecordTunnel};
+pub use tally::Tally;
 pub use verify::{Broken, Verified, verify, verify_folder};

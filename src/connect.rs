@@ -46,7 +46,7 @@ pub mod token;
 mod verdict;
 mod view;
 
-use std::{panic, path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, panic, path::PathBuf, sync::Arc};
 
 use arc_swap::ArcSwap;
 use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle};
@@ -66,6 +66,7 @@ use crate::{
     deadline::Deadline,
     egress::Egress,
     policy::{OAuth, Permit, Snapshot},
+    subject::Owner,
     telemetry::Metrics,
     vault::{Credential, Vault},
 };
@@ -267,9 +268,34 @@ impl Connections {
     ///
     /// The database does not work; then nothing was deleted.
     pub async fn disconnect(&self, permit: &Permit, deadline: Deadline) -> Result<Revoked, Error> {
-        let (inner, permit) = (self.0.clone(), permit.clone());
-        self.run(async move { disconnect::disconnect(&inner, &permit, deadline).await })
-            .await
+        let key = inner::key(permit);
+        self.end(key, Some(permit.clone()), deadline).await
+    }
+
+    /// The servers to which `owner` has a connection or a secret, by name, whether or not policy still offers them.
+    ///
+    /// # Errors
+    ///
+    /// The database does not work.
+    pub async fn held(&self, owner: &Owner) -> Result<BTreeSet<Arc<str>>, Error> {
+        disconnect::held(&self.0, owner).await
+    }
+
+    /// As [`Connections::disconnect`], for an owner whom policy offers the server no more. `permit` is that of Tollgate
+    /// itself for [`crate::policy::Purpose::Disconnect`]; without one, where no file names the server, nothing is revoked.
+    ///
+    /// # Errors
+    ///
+    /// As [`Connections::disconnect`].
+    pub async fn leave(
+        &self,
+        owner: Owner,
+        server: &str,
+        permit: Option<Permit>,
+        deadline: Deadline,
+    ) -> Result<Revoked, Error> {
+        let server = server.into();
+        self.end(GrantKey { owner, server }, permit, deadline).await
     }
 
     /// How the owner's connection to the permit's server stands.
@@ -279,6 +305,19 @@ impl Connections {
     /// The database does not work.
     pub async fn state(&self, permit: &Permit) -> Result<Connection, Error> {
         view::state(&self.0, permit).await
+    }
+
+    async fn end(
+        &self,
+        key: GrantKey,
+        permit: Option<Permit>,
+        deadline: Deadline,
+    ) -> Result<Revoked, Error> {
+        let inner = self.0.clone();
+        self.run(async move {
+            disconnect::disconnect(&inner, &key, permit.as_ref(), deadline).await
+        })
+        .await
     }
 
     /// Does `work` in the runtime of connections, to its end, even where nobody waits for it any more.

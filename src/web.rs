@@ -116,6 +116,11 @@ impl Web {
         self.0.recorder.fault(code, detail);
     }
 
+    /// Records what was only counted until now; for when nothing more is served.
+    pub fn settle(&self) {
+        self.0.recorder.settle();
+    }
+
     /// Makes a link that signs a browser in, for the operator.
     ///
     /// # Errors

@@ -146,6 +146,7 @@ async fn show(core: &Core, socket: Option<Socket>, grace: Duration) {
         () = worker::attend(socket, &lobby, web.clone()) => {}
         () = worker::patience(core, grace) => {}
     }
+    web.settle();
 }
 
 /// Reads what servers show to whom they did not know before.

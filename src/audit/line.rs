@@ -102,6 +102,9 @@ pub(super) fn body(record: &Record) -> Vec<u8> {
     if let Some(revoked) = record.revoked_upstream {
         line.word(key!("revoked_upstream"), revoked);
     }
+    if let Some(times) = record.times {
+        line.number(key!("times"), times);
+    }
     if record.took.is_some() || record.took_upstream.is_some() {
         line.object(key!("ms"), |ms| {
             ms.millis(key!("total"), record.took);

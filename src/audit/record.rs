@@ -185,6 +185,8 @@ pub struct Record {
     pub tunnel: Option<RecordTunnel>,
     /// What a provider made of a connection that ended: `yes`, `no` or `unsupported`.
     pub revoked_upstream: Option<&'static str>,
+    /// How many alike it stands for; absent is one.
+    pub times: Option<u64>,
     /// How long it took in all; written as milliseconds with three decimals.
     pub took: Option<Duration>,
     /// The upstream's part of that.
@@ -217,6 +219,7 @@ impl Record {
             result_is_error: None,
             tunnel: None,
             revoked_upstream: None,
+            times: None,
             took: None,
             took_upstream: None,
             request_id: None,

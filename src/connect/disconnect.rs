@@ -1,19 +1,27 @@
 //! The end of connections: revoked at the provider (RFC 7009), deleted whatever comes of that.
 
-use std::{collections::HashSet, pin::pin, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    pin::pin,
+    sync::Arc,
+};
 
 use futures_util::{StreamExt, stream};
 
 use super::{
-    Error, GrantRow, Inner, Key, Of, clients, discovered, grant, inner, revoke, secrets, tell,
+    Error, GrantKey, GrantRow, Inner, Key, Of, clients, discovered, grant, revoke, secrets, tell,
 };
 use crate::{
     deadline::{Deadline, until},
     policy::Permit,
+    subject::Owner,
 };
 
 /// Connections that are revoked at a time.
 const AT_ONCE: usize = 8;
+
+/// Servers of one owner that are listed, as far as whole pages of rows allow.
+const MOST: usize = 1024;
 
 /// What became of a connection at the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,28 +45,56 @@ impl Revoked {
     }
 }
 
-/// Ends the connection of the permit's owner. It is taken away first, so that what a refresh under way brings is revoked
-/// by that and never kept.
+/// Ends a connection. It is taken away first, so that what a refresh under way brings is revoked by that and never kept.
+/// Without a permit for its server nothing is sent to its provider.
 pub(super) async fn disconnect(
     inner: &Inner,
-    permit: &Permit,
+    key: &GrantKey,
+    permit: Option<&Permit>,
     deadline: Deadline,
 ) -> Result<Revoked, Error> {
-    let key = inner::key(permit);
-    let had_secret = secrets::remove(inner, &key).await?;
-    let row = inner.records.remove_grant(&key, None).await?;
-    inner.forget(&key);
-    let revoked = match &row {
-        Some(row) => {
+    let had_secret = secrets::remove(inner, key).await?;
+    let row = inner.records.remove_grant(key, None).await?;
+    inner.forget(key);
+    let revoked = match (&row, permit) {
+        (Some(row), Some(permit)) => {
             let revoked = until(deadline.instant(), pin!(revoke_row(inner, permit, row))).await;
             revoked.unwrap_or(Revoked::No)
         }
-        None => Revoked::Unsupported,
+        (Some(_), None) => Revoked::No,
+        (None, _) => Revoked::Unsupported,
     };
     if had_secret || row.is_some() {
-        tell::disconnected(inner, &key, revoked);
+        tell::disconnected(inner, key, revoked);
     }
     Ok(revoked)
+}
+
+/// The servers to which an owner has a connection or a secret, by name, at most 1,024.
+pub(super) async fn held(inner: &Inner, owner: &Owner) -> Result<BTreeSet<Arc<str>>, Error> {
+    let of = Of::Owner(owner.clone());
+    let mut names = BTreeSet::new();
+    let mut after = None;
+    loop {
+        let rows = inner.records.grants(&of, after).await?;
+        after = rows.last().map(|row| row.record);
+        names.extend(rows.into_iter().map(|row| row.key.server));
+        if after.is_none() || names.len() >= MOST {
+            break;
+        }
+    }
+    let mut after = None;
+    loop {
+        let rows = inner.records.rows(&of, after).await?;
+        after = rows.last().map(|(_, row)| row.record);
+        names.extend(rows.into_iter().filter_map(|(key, _)| match key {
+            Key::Secret(key) => Some(key.server),
+            _ => None,
+        }));
+        if after.is_none() || names.len() >= MOST {
+            return Ok(names);
+        }
+    }
 }
 
 /// Ends every connection to the permit's server and forgets all that is known of it. How many connections there were, and

@@ -121,7 +121,8 @@ pub(super) async fn still(
     (begun, changed_from): (&Discovered, Option<&str>),
 ) -> Result<(), Error> {
     let kept = kept::read::<Pinned>(inner, &key(permit.server())).await?;
-    let kept = kept.ok_or(Error::State)?;
+    let is_pin = |kept: &Kept<Pinned>| kept.value.as_ref().is_none_or(|it| it.discovered.is_some());
+    let kept = kept.filter(is_pin).ok_or(Error::State)?;
     match change(&kept, begun) {
         Some(pinned) if changed_from != Some(&pinned) => Err(Error::IssuerChanged {
             server: permit.server().name.clone(),

@@ -270,11 +270,11 @@ pub enum Key {
 pub struct Row {
     /// The row.
     pub record: Uuid,
-    /// Rises with every change; part of the seal.
+    /// Rises with every change; part of the seal, but for flows, which are never changed.
     pub version: u64,
     /// Whose flow and to which server; only flows have it, for [`Records::flows`].
     pub flow: Option<GrantKey>,
-    /// When it goes away by itself, in Unix seconds; only flows do.
+    /// When it goes away by itself, in Unix seconds, part of the seal; only flows do.
     pub expires_at: Option<i64>,
     /// The key it is sealed under.
     pub kid: Kid,
@@ -311,19 +311,18 @@ impl Row {
                 ..none
             },
             Key::Secret(key) => of(Purpose::Secret, key),
-            // Its place is the digest of a state, which the sealed part does not repeat.
+            // Its place is the digest of a state, which the sealed part does not repeat. It is written once: where others
+            // have the number of their change it has its end, so that nobody makes it last longer.
             Key::Pending { state } => {
-                let grant = state.first_chunk().copied();
-                match &self.flow {
-                    Some(flow) => Binding {
-                        grant,
-                        ..of(Purpose::Pending, flow)
-                    },
-                    None => Binding {
-                        purpose: Purpose::Pending,
-                        grant,
-                        ..none
-                    },
+                let whose = match &self.flow {
+                    Some(flow) => of(Purpose::Pending, flow),
+                    None => none,
+                };
+                Binding {
+                    purpose: Purpose::Pending,
+                    grant: state.first_chunk().copied(),
+                    version: self.expires_at.map_or(0, i64::cast_unsigned),
+                    ..whose
                 }
             }
         }

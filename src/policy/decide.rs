@@ -16,6 +16,8 @@ use crate::{
 pub enum Purpose {
     /// What the server shows, for the operator who looks at its pins.
     Catalogue,
+    /// The end of a connection whose owner may not use the server any more.
+    Disconnect,
 }
 
 /// Proof that policy let a subject use a server, or Tollgate itself for a [`Purpose`]. Made only by [`decide`] and

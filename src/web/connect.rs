@@ -1,6 +1,6 @@
 //! What a person is connected to; connecting and disconnecting.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -19,7 +19,7 @@ use crate::{
     connect::{Error, Revoked},
     deadline::Deadline,
     identity::Browser,
-    policy::{Auth, Permit},
+    policy::{Auth, Permit, Purpose, decide_leg},
     refusal::Refusal,
 };
 
@@ -45,8 +45,19 @@ impl Visit<'_> {
                 entries.push(self.entry(&permit).await);
             }
         }
-        let markup = pages::home(&self.who(&browser), &entries);
+        let left = self.left(&browser).await;
+        let markup = pages::home(&self.who(&browser), &entries, &left);
         Ok(answer::page(StatusCode::OK, markup))
+    }
+
+    /// Servers that are not offered to the user any more, to which a connection or a secret is kept. Where that cannot be
+    /// read, each server that is offered says so.
+    async fn left(&self, browser: &Browser) -> Vec<Arc<str>> {
+        let held = self.inner.connections.held(&browser.owner()).await;
+        let names = held.unwrap_or_default().into_iter();
+        names
+            .filter(|name| self.permit(browser, name).is_err())
+            .collect()
     }
 
     async fn entry(&self, permit: &Permit) -> Entry {
@@ -196,9 +207,16 @@ impl Visit<'_> {
         server: &str,
     ) -> Result<Response<Full<Bytes>>, Refusal> {
         let browser = self.browser().await?;
-        let permit = self.permit(&browser, server)?;
-        let entry = self.entry(&permit).await;
         let proof = self.proof(&browser, &route::disconnect(server));
+        let permit = match self.permit(&browser, server) {
+            Ok(permit) => permit,
+            Err(refusal) => {
+                self.still_held(&browser, server, refusal).await?;
+                let markup = pages::leave(&self.who(&browser), server, &proof);
+                return Ok(answer::page(StatusCode::OK, markup));
+            }
+        };
+        let entry = self.entry(&permit).await;
         let markup = pages::disconnect(&self.who(&browser), &entry, &proof);
         Ok(answer::page(StatusCode::OK, markup))
     }
@@ -209,9 +227,17 @@ impl Visit<'_> {
         form: &Form,
     ) -> Result<Response<Full<Bytes>>, Refusal> {
         let browser = self.proven(form).await?;
-        let permit = self.permit(&browser, server)?;
-        let deadline = Deadline::after(PATIENCE);
-        let flash = match self.inner.connections.disconnect(&permit, deadline).await {
+        let (connections, deadline) = (&self.inner.connections, Deadline::after(PATIENCE));
+        let ended = match self.permit(&browser, server) {
+            Ok(permit) => connections.disconnect(&permit, deadline).await,
+            Err(refusal) => {
+                self.still_held(&browser, server, refusal).await?;
+                let permit = decide_leg(&self.policy, Purpose::Disconnect, server).ok();
+                let owner = browser.owner();
+                connections.leave(owner, server, permit, deadline).await
+            }
+        };
+        let flash = match ended {
             Ok(revoked) => Flash::Disconnected {
                 server: server.to_owned(),
                 revoked: match revoked {
@@ -224,6 +250,17 @@ impl Visit<'_> {
             Err(error) => Flash::about(&error, Some(server)),
         };
         self.tell(Some(&browser), flash)
+    }
+
+    /// A server that is not offered to the user and to which nothing of theirs is kept is told of as one that is none.
+    async fn still_held(
+        &self,
+        browser: &Browser,
+        server: &str,
+        refusal: Refusal,
+    ) -> Result<(), Refusal> {
+        let held = self.inner.connections.held(&browser.owner()).await?;
+        held.contains(server).then_some(()).ok_or(refusal)
     }
 
     /// The client id metadata document, which providers fetch.

@@ -12,7 +12,7 @@ use maud::{DOCTYPE, Markup, html};
 
 pub(super) use home::{Entry, Standing, home};
 pub(super) use result::{refused, result};
-pub(super) use server::{Offer, ServerForm, cannot, disconnect, going, server};
+pub(super) use server::{Offer, ServerForm, cannot, disconnect, going, leave, server};
 pub(super) use sign_in::{login, sign_ins};
 
 use super::{form::PROOF, route, style};

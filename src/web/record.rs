@@ -1,11 +1,12 @@
-//! Records and counts of the pages. None holds a query, a form's field or a cookie.
+//! Records and counts of the pages. None holds a query, a form's field or a cookie. What strangers can cause is kept in a
+//! bounded number of records; each of it is counted.
 
 use std::sync::Arc;
 
 use http::{Method, StatusCode};
 
 use crate::{
-    audit::{Journal, Kind, OutcomeKind, Phase, Record},
+    audit::{Journal, Kind, OutcomeKind, Phase, Record, Tally},
     clock::Clock,
     identity::Browser,
     refusal::{Code, Refusal},
@@ -15,6 +16,7 @@ use crate::{
 /// Keeps a record of each sign-in, its end, and each refusal.
 pub(super) struct Recorder {
     journal: Journal,
+    strangers: Tally,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
 }
@@ -22,6 +24,7 @@ pub(super) struct Recorder {
 impl Recorder {
     pub(super) fn new(journal: Journal, clock: Arc<dyn Clock>, metrics: Arc<Metrics>) -> Self {
         Self {
+            strangers: Tally::new(journal.clone(), clock.clone()),
             journal,
             clock,
             metrics,
@@ -59,19 +62,32 @@ impl Recorder {
         );
         let mut record = self.no(refusal.code);
         record.method = Some(method.to_string().into());
-        self.keep(record);
+        self.bound(refusal.code, record);
     }
 
     /// Takes down what went wrong on a connection outside any request.
     pub(super) fn fault(&self, code: Code, detail: &str) {
         tracing::debug!(code = code.as_str(), detail, "connection refused or ended");
-        self.keep(self.no(code));
+        self.bound(code, self.no(code));
+    }
+
+    /// Records what was only counted until now.
+    pub(super) fn settle(&self) {
+        if let Err(error) = self.strangers.settle() {
+            tracing::error!(%error, "how often pages refused something has no record");
+        }
     }
 
     fn no(&self, code: Code) -> Record {
         self.metrics.web_refused(code.as_str());
         Record::new(self.clock.now(), Kind::Request, Phase::Decision)
             .ended(OutcomeKind::Refused, Some(code))
+    }
+
+    fn bound(&self, code: Code, record: Record) {
+        if let Err(error) = self.strangers.queue(code, record) {
+            tracing::error!(%error, code = code.as_str(), "what a page refused has no record");
+        }
     }
 
     fn keep(&self, record: Record) {

@@ -21,6 +21,8 @@ pub(crate) struct Maker {
     pub(crate) trust: Trust,
     pub(crate) limits: ServerLimits,
     pub(crate) rules: Rules,
+    /// Servers beside `demo`.
+    pub(crate) others: Vec<Arc<Server>>,
 }
 
 impl Maker {
@@ -42,6 +44,7 @@ impl Maker {
                 ..ServerLimits::default()
             },
             rules: Rules::default(),
+            others: Vec::new(),
         }
     }
 
@@ -75,10 +78,30 @@ impl Maker {
 
     /// The policy that gives it; its user is an admin.
     pub(crate) fn snapshot(&self) -> Snapshot {
+        let demo = Arc::new(self.server("demo"));
+        let servers = self.others.iter().cloned().chain([demo]);
+        Snapshot {
+            generation: self.generation,
+            servers: Arc::new(
+                servers
+                    .map(|server| (server.name.clone(), server))
+                    .collect(),
+            ),
+            admins: Admins {
+                users: vec![self.user.into()],
+                groups: Vec::new(),
+            },
+            addresses: Arc::new(self.rules.clone()),
+            ..Snapshot::default()
+        }
+    }
+
+    /// The server, by any name.
+    pub(crate) fn server(&self, name: &str) -> Server {
         let (target, path) = Target::from_operator_with_path(&self.url).unwrap();
-        let server = Server {
+        Server {
             relay: Relay::default(),
-            name: "demo".into(),
+            name: name.into(),
             title: None,
             endpoint: Endpoint::new(target, &path).unwrap(),
             access: Default::default(),
@@ -92,16 +115,6 @@ impl Maker {
             trust: self.trust.clone(),
             tools: HashMap::default(),
             limits: self.limits,
-        };
-        Snapshot {
-            generation: self.generation,
-            servers: HashMap::from_iter([("demo".into(), Arc::new(server))]),
-            admins: Admins {
-                users: vec![self.user.into()],
-                groups: Vec::new(),
-            },
-            addresses: Arc::new(self.rules.clone()),
-            ..Snapshot::default()
         }
     }
 }

@@ -92,7 +92,8 @@ impl Entry {
     }
 }
 
-pub(in crate::web) fn home(who: &Who, entries: &[Entry]) -> Markup {
+/// `left` are servers that are not offered any more, to which something is kept.
+pub(in crate::web) fn home(who: &Who, entries: &[Entry], left: &[Arc<str>]) -> Markup {
     let main = html! {
         h1 { "Your connections" }
         @if entries.is_empty() {
@@ -105,8 +106,32 @@ pub(in crate::web) fn home(who: &Who, entries: &[Entry]) -> Markup {
                 }
             }
         }
+        @if !left.is_empty() {
+            h2 { "No longer offered to you" }
+            p { "Agents acting for you cannot use these servers any more. What is kept of your connections stays until you end them." }
+            ul.cards {
+                @for name in left {
+                    li { (gone(name)) }
+                }
+            }
+        }
     };
     page("Your connections", Some(who), &main)
+}
+
+/// A connection that is of no use: nothing but the name of its server is shown.
+fn gone(name: &str) -> Markup {
+    let id = format!("server-{name}");
+    html! {
+        article.card aria-labelledby=(id) {
+            div.top {
+                h3 id=(id) { (name) }
+            }
+            div.actions {
+                a href=(route::disconnect(name)) { "Disconnect" span.unseen { " – " (name) } }
+            }
+        }
+    }
 }
 
 fn card(entry: &Entry) -> Markup {

@@ -152,7 +152,8 @@ fn changed(before: &str, now: &str) -> Markup {
     let text = html! {
         p {
             "This server was connected through " code { (before) } " until now, and names "
-            code { (now) } " today. If nobody has told you of that, ask the operator first."
+            code { (now) } " today. If nobody has told you of that, ask the operator first. What you confirm here counts for your own \
+             connection."
         }
     };
     notice("The provider has changed", &text)
@@ -234,6 +235,24 @@ pub(in crate::web) fn disconnect(who: &Who, entry: &Entry, proof: &str) -> Marku
             }
         } @else {
             p { "There is nothing to end." }
+        }
+        p.after { a href="/" { "All connections" } }
+    };
+    page(&title, Some(who), &main)
+}
+
+/// The end of a connection to a server that is not offered any more.
+pub(in crate::web) fn leave(who: &Who, name: &str, proof: &str) -> Markup {
+    let title = format!("Disconnect {name}");
+    let main = html! {
+        h1 { (title) }
+        p {
+            "This server is no longer offered to you. What is kept of your connection is deleted, and its provider is asked to \
+             withdraw what it issued, as far as the operator still names the server."
+        }
+        form method="post" action=(route::disconnect(name)) {
+            input type="hidden" name=(PROOF) value=(proof);
+            button type="submit" { "Disconnect" }
         }
         p.after { a href="/" { "All connections" } }
     };
