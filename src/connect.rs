@@ -314,9 +314,9 @@ impl Connections {
         deadline: Deadline,
     ) -> Result<Revoked, Error> {
         let inner = self.0.clone();
-        self.run(async move {
-            disconnect::disconnect(&inner, &key, permit.as_ref(), deadline).await
-        })
+        self.run(
+            async move { disconnect::disconnect(&inner, &key, permit.as_ref(), deadline).await },
+        )
         .await
     }
 

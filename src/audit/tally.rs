@@ -160,9 +160,14 @@ mod tests {
             lines.iter().filter(of).count()
         };
         assert_eq!((each("web.not_found"), each("web.form")), (60, 60));
-        let told: Vec<_> = lines.iter().filter(|line| line.contains("\"times\"")).collect();
+        let told: Vec<_> = lines
+            .iter()
+            .filter(|line| line.contains("\"times\""))
+            .collect();
         assert_eq!(told.len(), 3, "{told:?}");
-        assert!(told[0].contains("\"code\":\"web.not_found\"") && told[0].contains("\"times\":940"));
+        assert!(
+            told[0].contains("\"code\":\"web.not_found\"") && told[0].contains("\"times\":940")
+        );
         assert!(told[1].contains("\"code\":\"web.form\"") && told[1].contains("\"times\":3"));
         assert!(told[2].contains("\"code\":\"web.form\"") && told[2].contains("\"times\":1"));
     }

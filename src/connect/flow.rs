@@ -237,7 +237,12 @@ fn confirm(
     }
     if found.changed_from.is_some() {
         let confirmed = (OutcomeKind::Allowed, None);
-        inner.note(Kind::Connect, "issuer_confirmed", &inner::key(permit), confirmed);
+        inner.note(
+            Kind::Connect,
+            "issuer_confirmed",
+            &inner::key(permit),
+            confirmed,
+        );
     }
     Ok(())
 }

@@ -6,7 +6,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::{GrantRow, register::{Client, Origin}, step_up::Tried};
+use super::{
+    GrantRow,
+    register::{Client, Origin},
+    step_up::Tried,
+};
 use crate::{
     catalog::ServerKey,
     policy::Server,
@@ -75,7 +79,10 @@ impl Made<'_> {
         }
         let knobs = server.auth.oauth()?;
         let issuers = [&knobs.issuer, &knobs.trusted_issuer];
-        let is_named = issuers.into_iter().flatten().any(|own| **own == *self.issuer);
+        let is_named = issuers
+            .into_iter()
+            .flatten()
+            .any(|own| **own == *self.issuer);
         let fixed = knobs.endpoints.as_ref();
         if knobs.issuer.is_some() && !is_named
             || fixed.is_some_and(|fixed| *fixed.token != *self.token_endpoint)

@@ -42,11 +42,7 @@ struct Known {
 /// # Errors
 ///
 /// [`Error::MixUp`], or the database does not work.
-pub(super) async fn check(
-    inner: &Inner,
-    permit: &Permit,
-    found: &Discovered,
-) -> Result<(), Error> {
+pub(super) async fn check(inner: &Inner, permit: &Permit, found: &Discovered) -> Result<(), Error> {
     let crossing = match by_policy(permit, found) {
         None => by_pins(inner, permit, found).await?,
         some => some,
@@ -115,9 +111,15 @@ fn crossing(
     }
     let issuer = Target::from_wire(&found.issuer).ok()?;
     let endpoints = [
-        ("authorization_endpoint", Some(&found.authorization_endpoint)),
+        (
+            "authorization_endpoint",
+            Some(&found.authorization_endpoint),
+        ),
         ("token_endpoint", Some(&found.token_endpoint)),
-        ("registration_endpoint", found.registration_endpoint.as_ref()),
+        (
+            "registration_endpoint",
+            found.registration_endpoint.as_ref(),
+        ),
         ("revocation_endpoint", found.revocation_endpoint.as_ref()),
     ];
     endpoints.into_iter().find_map(|(endpoint, url)| {
@@ -151,7 +153,10 @@ fn is_same(one: &Target, other: &Target) -> bool {
 fn named(knobs: &OAuth) -> Vec<Known> {
     let sign_in = knobs.endpoints.as_ref().map(|own| &*own.authorization);
     let issuer = knobs.issuer.iter().flat_map(|issuer| at(issuer, sign_in));
-    let trusted = knobs.trusted_issuer.iter().flat_map(|issuer| at(issuer, None));
+    let trusted = knobs
+        .trusted_issuer
+        .iter()
+        .flat_map(|issuer| at(issuer, None));
     issuer.chain(trusted).collect()
 }
 

@@ -3,7 +3,9 @@
 mod answers;
 mod clients;
 mod ends;
+mod files;
 mod issuers;
+mod mix_up;
 mod process;
 mod provided;
 mod step_up;
@@ -27,7 +29,7 @@ use tollgate::{
     connect::{Connections, Needs, Preview, State, Terms},
     deadline::Deadline,
     egress::Egress,
-    policy::{Auth, OAuth, Permit},
+    policy::{Auth, OAuth, Permit, Server, decide},
     store::Store,
     telemetry::Metrics,
     vault::Keyring,
@@ -37,7 +39,7 @@ use crate::{
     egress::{ample, no_roots},
     support::{
         dialer::{Behaviour, RecordingDialer, TableResolver},
-        permit::Maker,
+        permit::{Maker, subject},
         provider::Provider,
     },
 };
@@ -73,6 +75,8 @@ struct World {
     dialer: Arc<RecordingDialer>,
     terms: Arc<ArcSwap<Terms>>,
     knobs: OAuth,
+    /// Servers beside the one of [`World::permit`].
+    others: Vec<Arc<Server>>,
 }
 
 impl World {
@@ -100,6 +104,7 @@ impl World {
                 revoke: true,
                 ..OAuth::default()
             },
+            others: Vec::new(),
         }
     }
 
@@ -151,9 +156,21 @@ impl World {
     }
 
     fn permit_at(&self, url: &str, user: &'static str, auth: Auth) -> Permit {
+        self.maker(url, user, auth).permit()
+    }
+
+    /// For one of the other servers.
+    fn permit_to(&self, server: &str, user: &'static str) -> Permit {
+        let auth = Auth::OAuth(Box::new(self.knobs.clone()));
+        let snapshot = self.maker(SERVER, user, auth).snapshot();
+        decide(&snapshot, &subject("default", user), server).unwrap()
+    }
+
+    fn maker(&self, url: &str, user: &'static str, auth: Auth) -> Maker {
         let mut maker = Maker {
             auth,
             user,
+            others: self.others.clone(),
             ..Maker::new(url)
         };
         for host in ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"] {
@@ -162,11 +179,11 @@ impl World {
                 port: Port::Any,
                 addresses: Vec::new(),
                 address: None,
-                legs: vec![Leg::OAuth("demo".into())],
+                legs: vec![Leg::OAuth("demo".into()), Leg::OAuth("other".into())],
                 origin: "egress.toml:1: [[private]]".into(),
             });
         }
-        maker.permit()
+        maker
     }
 
     /// Answers to these questions from now on.

@@ -58,6 +58,8 @@ fn full() -> Record {
         bytes_out: 8,
         closed_by: "target",
     });
+    record.revoked_upstream = Some("no");
+    record.times = Some(9);
     record.took = Some(Duration::from_nanos(12_034_567));
     record.took_upstream = Some(Duration::from_micros(999));
     record.request_id = Some(Uuid::from_u128(2));
@@ -77,6 +79,7 @@ fn a_full_record_has_every_field_in_its_place() {
             r#""target":{"host":"jira.corp.example","port":443,"addresses":["10.0.0.1","::1"],"pinned":true},"#,
             r#""args":{"bytes":17,"keys":["summary"]},"result":{"bytes":0,"cut":5,"is_error":false},"#,
             r#""tunnel":{"in":7,"out":8,"closed_by":"target"},"#,
+            r#""revoked_upstream":"no","times":9,"#,
             r#""ms":{"total":12.034,"upstream":0.999},"request_id":"00000000-0000-0000-0000-000000000002"}"#,
         )
     );

@@ -54,9 +54,7 @@ pub(in crate::connect) async fn finish(
     let permit = check(&found, &callback, &answer)
         .and_then(|()| judge(&found, permit))
         .map_err(refused)?;
-    still_right(inner, &permit, &found)
-        .await
-        .map_err(refused)?;
+    still_right(inner, &permit, &found).await.map_err(refused)?;
     let code = answer.code();
     let (key, pending) = found.take(inner).await.map_err(refused)?;
     let end = End {

@@ -1,4 +1,4 @@
-//! Issuers and hosts are pinned; what is another asks a person, or is followed.
+//! Issuers and hosts are pinned; what is another asks each person, or is followed where the operator says so.
 
 use rusqlite::Connection;
 use serde_json::json;
@@ -32,7 +32,7 @@ fn migrate(world: &World) {
 }
 
 #[tokio::test]
-async fn another_issuer_is_confirmed_by_a_person_and_takes_nothing_over() {
+async fn another_issuer_is_confirmed_by_each_person_for_themselves() {
     let world = World::new().await;
     let (process, ann, bob) = (world.process(), world.permit("ann"), world.permit("bob"));
     process.connect(&ann).await;
@@ -52,11 +52,6 @@ async fn another_issuer_is_confirmed_by_a_person_and_takes_nothing_over() {
         found,
         "http://127.0.0.3:9000 with endpoints at 127.0.0.3:9000"
     );
-    assert_eq!(
-        process.state(&bob).await,
-        State::Connected,
-        "nobody confirmed"
-    );
 
     let begun = process.try_start(&ann, None, OTHER).await.unwrap();
     assert_eq!(
@@ -64,36 +59,76 @@ async fn another_issuer_is_confirmed_by_a_person_and_takes_nothing_over() {
         "other-1",
         "clients do not follow"
     );
-    let changed = State::NeedsReconnect("issuer_changed".into());
-    assert_eq!(process.state(&bob).await, changed);
-    assert!(matches!(
-        process.token(&bob).await,
-        Err(Error::Reconnect {
-            reason: "issuer_changed",
-            ..
-        })
-    ));
     let state = begun.state();
     let right = [("code", "the-code"), ("state", &*state), ("iss", OTHER)];
     process.finish(&begun, &right).await.unwrap();
     assert_eq!(process.token(&ann).await.unwrap(), "Bearer at-2");
-    let preview = process.preview(&bob).await.unwrap();
-    assert_eq!(preview.issuer_changed_from, None, "it was confirmed");
-    assert!(
-        process
-            .records()
-            .await
-            .contains(&"connect reconnect_needed refused connect.reconnect".to_owned())
+    // What she did is hers: his connection goes on, and he is asked when he makes another.
+    assert_eq!(process.state(&bob).await, State::Connected);
+    assert_eq!(process.token(&bob).await.unwrap(), "Bearer at-1");
+    for person in [&ann, &bob] {
+        let preview = process.preview(person).await.unwrap();
+        assert_eq!(preview.issuer_changed_from.as_deref(), Some(ISSUER));
+    }
+    let Err(Error::IssuerChanged { .. }) = process.try_start(&bob, None, ISSUER).await else {
+        panic!("he has not seen it");
+    };
+    let records = process.records().await;
+    let confirmed = |record: &&String| *record == "connect issuer_confirmed allowed -";
+    assert_eq!(records.iter().filter(confirmed).count(), 1);
+    let ended = "connect reconnect_needed refused connect.reconnect".to_owned();
+    assert!(!records.contains(&ended), "{records:?}");
+}
+
+#[tokio::test]
+async fn an_operator_who_names_the_new_issuer_moves_everybody() {
+    let mut world = World::new().await;
+    let process = world.process();
+    let (ann, bob) = (world.permit("ann"), world.permit("bob"));
+    process.connect(&ann).await;
+    process.connect(&bob).await;
+    migrate(&world);
+    let begun = process.try_start(&ann, None, OTHER).await.unwrap();
+    let state = begun.state();
+    let right = [("code", "the-code"), ("state", &*state), ("iss", OTHER)];
+    process.finish(&begun, &right).await.unwrap();
+
+    world.knobs.issuer = Some(OTHER.into());
+    let (ann, bob, eve) = (
+        world.permit("ann"),
+        world.permit("bob"),
+        world.permit("eve"),
     );
+    let preview = process.preview(&eve).await.unwrap();
+    assert_eq!(
+        (&*preview.issuer, preview.issuer_changed_from),
+        (OTHER, None),
+        "nobody has to confirm what the operator wrote"
+    );
+    assert_eq!(process.token(&ann).await.unwrap(), "Bearer at-2");
+    let changed = State::NeedsReconnect("issuer_changed".into());
+    assert_eq!(process.state(&bob).await, changed);
+    // The pin has moved, whatever the file says later.
+    world.knobs.issuer = None;
+    let bob = world.permit("bob");
+    assert_eq!(process.state(&bob).await, changed);
+    let preview = process.preview(&bob).await.unwrap();
+    assert_eq!(preview.issuer_changed_from, None);
 }
 
 #[tokio::test]
 async fn a_flow_through_the_issuer_of_before_is_not_ended() {
-    let world = World::new().await;
-    let (process, ann, bob) = (world.process(), world.permit("ann"), world.permit("bob"));
+    let mut world = World::new().await;
+    let (process, bob) = (world.process(), world.permit("bob"));
     let begun = process.start(&bob).await;
     migrate(&world);
-    process.try_start(&ann, None, OTHER).await.unwrap();
+    // Somebody else's word changes nothing for him.
+    process
+        .try_start(&world.permit("ann"), None, OTHER)
+        .await
+        .unwrap();
+    world.knobs.on_issuer_change = OnIssuerChange::Follow;
+    process.preview(&world.permit("ann")).await.unwrap();
     let ended = process.finish(&begun, &begun.right()).await;
     assert!(matches!(ended, Err(Error::IssuerChanged { .. })));
     assert_eq!(world.posted("http://127.0.0.2:9000/token").len(), 0);
@@ -208,7 +243,7 @@ async fn a_provider_that_is_out_of_order_changes_nothing() {
 
 #[tokio::test]
 async fn a_pin_that_was_changed_is_not_believed() {
-    let world = World::new().await;
+    let mut world = World::new().await;
     let (process, ann) = (world.process(), world.permit("ann"));
     process.preview(&ann).await.unwrap();
     let sql = Connection::open(world.folder.path().join("tollgate.db")).unwrap();
@@ -222,11 +257,15 @@ async fn a_pin_that_was_changed_is_not_believed() {
         preview.issuer_changed_from.as_deref(),
         Some("unreadable: it was changed since it was pinned")
     );
-    process.start(&ann).await;
-    assert_eq!(
-        process.preview(&ann).await.unwrap().issuer_changed_from,
-        None
-    );
+    // Whoever sees that and goes on connects; only the operator puts the pin right.
+    process.connect(&ann).await;
+    let preview = process.preview(&ann).await.unwrap();
+    assert!(preview.issuer_changed_from.is_some());
+    world.knobs.on_issuer_change = OnIssuerChange::Follow;
+    process.preview(&world.permit("eve")).await.unwrap();
+    world.knobs.on_issuer_change = OnIssuerChange::Ask;
+    let preview = process.preview(&world.permit("eve")).await.unwrap();
+    assert_eq!(preview.issuer_changed_from, None);
     let records = process.records().await;
     assert_eq!(records[0], "credential tampered refused vault.record");
 }

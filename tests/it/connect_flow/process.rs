@@ -74,6 +74,17 @@ impl Process {
             .await
     }
 
+    /// The same, where policy gives this permit by now.
+    pub(super) async fn finish_as(
+        &self,
+        begun: &Begun,
+        query: &[(&str, &str)],
+        permit: &Permit,
+    ) -> Result<Finished, Error> {
+        let cookies = [begun.cookie()];
+        self.answered(query, &cookies, permit.owner(), permit).await
+    }
+
     /// Some browser comes, of somebody whom policy gives `permit`.
     pub(super) async fn answered(
         &self,

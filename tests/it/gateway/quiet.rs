@@ -26,7 +26,9 @@ pub(super) fn policy(tools: &Tools) -> Snapshot {
     maker.limits.call = Duration::from_secs(120);
     maker.limits.idle = Duration::from_secs(120);
     let mut policy = maker.snapshot();
-    let server = Arc::make_mut(&mut policy.servers).get_mut("demo").and_then(Arc::get_mut);
+    let server = Arc::make_mut(&mut policy.servers)
+        .get_mut("demo")
+        .and_then(Arc::get_mut);
     server.unwrap().read_only = ReadOnly::Patterns(vec![Pattern::new("get_*")]);
     policy
 }
