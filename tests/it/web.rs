@@ -3,8 +3,10 @@
 mod connecting;
 mod guard;
 mod house;
+mod left;
 mod looks;
 mod product;
 mod secrets;
 mod sign_ins;
 mod signing_in;
+mod strangers;

@@ -52,6 +52,9 @@ pub(super) struct Case {
     /// Lines of its `[auth]` table.
     #[serde(default)]
     auth: String,
+    /// Lines of the `[auth]` tables of other servers, by name.
+    #[serde(default)]
+    others: BTreeMap<String, String>,
     /// Names that have a private grant for the server's OAuth.
     #[serde(default)]
     private: Vec<String>,
@@ -158,10 +161,16 @@ impl Case {
             path: path.to_owned(),
             text,
         };
-        let files = [
+        let mut files = vec![
             file("servers/demo.toml", server),
             file("egress.toml", grants.collect()),
         ];
+        for (name, auth) in &self.others {
+            let text = format!(
+                "url = 'https://{name}.test/mcp'\naccess = 'everyone'\ntenants = ['default']\n[auth]\nmode = 'oauth'\n{auth}\n"
+            );
+            files.push(file(&format!("servers/{name}.toml"), text));
+        }
         let inputs = Inputs {
             files: &files,
             read: &|_| Ok(root.to_owned()),

@@ -181,6 +181,7 @@ impl House {
     /// `kind method outcome code` of every record but those of the process; none shows a secret.
     pub(super) async fn records(&self) -> Vec<String> {
         self.drain.cancel();
+        self.web.settle();
         self.journal.close().await.unwrap();
         let records = crate::audit::records(&self.folder.path().join("audit"));
         let text = |record: &Value, key: &str| record[key].as_str().unwrap_or("-").to_owned();
@@ -194,6 +195,26 @@ impl House {
 
     pub(super) fn metrics(&self) -> String {
         self.metrics.render()
+    }
+
+    /// The operator takes a server away: its file goes, or is for another tenant from now on.
+    pub(super) fn withdraw(&self, name: &str, file_goes: bool) {
+        let mut next = policy();
+        let servers = Arc::make_mut(&mut next.servers);
+        let server = servers.remove(name).and_then(Arc::into_inner).unwrap();
+        if !file_goes {
+            let tenants = vec!["other".into()];
+            let moved = Arc::new(Server { tenants, ..server });
+            servers.insert(moved.name.clone(), moved);
+        }
+        self.policy.store(Arc::new(next));
+    }
+
+    /// How often something was posted to `url`.
+    pub(super) fn posted(&self, url: &str) -> usize {
+        let question = format!("POST {url}");
+        let asked = self.provider.asked();
+        asked.iter().filter(|ask| ask["ask"] == *question).count()
     }
 
     /// The database, in somebody else's hands.
