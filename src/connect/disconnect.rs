@@ -9,7 +9,12 @@ use std::{
 use futures_util::{StreamExt, stream};
 
 use super::{
-    Error, GrantKey, GrantRow, Inner, Key, Of, clients, discovered, grant, revoke, secrets, tell,
+    Error, GrantKey, GrantRow, Inner, Key, Of,
+    credential::secrets,
+    found::{clients, discovered},
+    kept::grant,
+    provider::revoke,
+    tell,
 };
 use crate::{
     deadline::{Deadline, until},

@@ -7,14 +7,16 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use super::{Callback, Finished};
+use super::{
+    Callback, Finished,
+    pending::{self, Found},
+};
 use crate::{
     connect::{
-        Error, Inner, discovered,
-        discovery::Discovered,
-        grant::Made,
-        mix_up,
-        pending::{self, Found},
+        Error, Inner,
+        found::{discovered, others},
+        kept::grant::Made,
+        provider::discovery::Discovered,
         tell,
     },
     deadline::Deadline,
@@ -153,7 +155,7 @@ async fn still_right(inner: &Inner, permit: &Permit, found: &Found) -> Result<()
     let pending = &found.pending;
     let begun = (&pending.discovered, pending.changed_from.as_deref());
     discovered::still(inner, permit, begun).await?;
-    mix_up::check(inner, permit, &pending.discovered).await
+    others::check(inner, permit, &pending.discovered).await
 }
 
 /// A refusal in the provider's own words, cut and cleaned.

@@ -1,0 +1,150 @@
+//! Mix-up (RFC 9700, section 4.4): metadata of one authorization server that names endpoints of another. What a person does
+//! at the one comes to the other then, where no `iss` tells them apart.
+//!
+//! The rule: no endpoint of an issuer lies at an origin by which another issuer is known. Known by an origin is who has
+//! their issuer or their authorization endpoint there, and is pinned for a server of the tenant, named by the file of
+//! another server of the tenant, or among the presets. Each crossing does harm of its own:
+//!
+//! - authorization: people sign in at the one who is known, and their code goes to the token endpoint of who is not;
+//! - token: codes that one authorization server gave out, and the client's secret for it, are shown to another in Tollgate's
+//!   name (section 4.5);
+//! - registration: a client of the one, with its secret, is kept and shown as the client of the other;
+//! - revocation: tokens of the one are sent to the other.
+//!
+//! Who has the same origin as the issuer, or belongs to the same preset, is no other: realms and tenants share one. A server
+//! whose own file says `auth.issuer`, and with it `auth.endpoints`, is not judged: the operator vouches for what that issuer
+//! publishes.
+
+use super::{discovery::Discovered, fetch::shown};
+use crate::{
+    address::Target,
+    connect::Error,
+    policy::{OAuth, Permit, provider},
+};
+
+/// An endpoint that lies where another is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::connect) struct Crossing {
+    issuer: String,
+    /// The member of the metadata.
+    endpoint: &'static str,
+    origin: String,
+}
+
+/// Who is known by an origin.
+struct Known {
+    issuer: Target,
+    origin: Target,
+}
+
+/// Judges by files and presets.
+pub(in crate::connect) fn by_policy(permit: &Permit, found: &Discovered) -> Option<Crossing> {
+    let own = &permit.server().name;
+    let others = permit.oauth_servers().filter(|other| other.name != *own);
+    let knobs = others.filter_map(|other| other.auth.oauth());
+    let known: Vec<Known> = knobs.flat_map(named).collect();
+    crossing(permit, found, |origin, issuer| {
+        let host = |target: &Target| target.host().to_string();
+        provider(&host(origin)).is_some() || is_of_another(&known, origin, issuer)
+    })
+}
+
+/// Judges by what is pinned for servers of the tenant.
+pub(in crate::connect) fn by_pins(
+    permit: &Permit,
+    found: &Discovered,
+    pinned: &[Discovered],
+) -> Option<Crossing> {
+    let known: Vec<Known> = pinned
+        .iter()
+        .flat_map(|pinned| at(&pinned.issuer, Some(&pinned.authorization_endpoint)))
+        .collect();
+    crossing(permit, found, |origin, issuer| {
+        is_of_another(&known, origin, issuer)
+    })
+}
+
+/// The first endpoint outside the issuer's own that is `taken`.
+fn crossing(
+    permit: &Permit,
+    found: &Discovered,
+    taken: impl Fn(&Target, &Target) -> bool,
+) -> Option<Crossing> {
+    if is_vouched_for(permit, found) {
+        return None;
+    }
+    let issuer = Target::from_wire(&found.issuer).ok()?;
+    let endpoints = [
+        (
+            "authorization_endpoint",
+            Some(&found.authorization_endpoint),
+        ),
+        ("token_endpoint", Some(&found.token_endpoint)),
+        (
+            "registration_endpoint",
+            found.registration_endpoint.as_ref(),
+        ),
+        ("revocation_endpoint", found.revocation_endpoint.as_ref()),
+    ];
+    endpoints.into_iter().find_map(|(endpoint, url)| {
+        let origin = Target::from_wire(url?).ok()?;
+        let crosses = !is_same(&origin, &issuer) && taken(&origin, &issuer);
+        crosses.then(|| Crossing {
+            issuer: found.issuer.clone(),
+            endpoint,
+            origin: origin.to_string(),
+        })
+    })
+}
+
+fn is_vouched_for(permit: &Permit, found: &Discovered) -> bool {
+    let own = permit.server().auth.oauth();
+    own.and_then(|own| own.issuer.as_deref()) == Some(found.issuer.as_str())
+}
+
+fn is_of_another(known: &[Known], origin: &Target, issuer: &Target) -> bool {
+    let mut known = known.iter();
+    known.any(|known| known.origin == *origin && !is_same(&known.issuer, issuer))
+}
+
+/// Whether two origins are of one authorization server.
+fn is_same(one: &Target, other: &Target) -> bool {
+    let preset = |target: &Target| provider(&target.host().to_string());
+    one == other || preset(one).is_some() && preset(one) == preset(other)
+}
+
+/// Whom a file names.
+fn named(knobs: &OAuth) -> Vec<Known> {
+    let sign_in = knobs.endpoints.as_ref().map(|own| &*own.authorization);
+    let issuer = knobs.issuer.iter().flat_map(|issuer| at(issuer, sign_in));
+    let trusted = knobs
+        .trusted_issuer
+        .iter()
+        .flat_map(|issuer| at(issuer, None));
+    issuer.chain(trusted).collect()
+}
+
+/// The origins by which an issuer is known.
+fn at(issuer: &str, sign_in: Option<&str>) -> Vec<Known> {
+    let Ok(issuer) = Target::from_wire(issuer) else {
+        return Vec::new();
+    };
+    let sign_in = sign_in.and_then(|url| Target::from_wire(url).ok());
+    let origins = [Some(issuer.clone()), sign_in].into_iter().flatten();
+    let known = |origin| Known {
+        issuer: issuer.clone(),
+        origin,
+    };
+    origins.map(known).collect()
+}
+
+impl Crossing {
+    pub(in crate::connect) fn error(self, permit: &Permit) -> Error {
+        Error::MixUp {
+            server: permit.server().name.clone(),
+            issuer: shown(&self.issuer, 200),
+            endpoint: self.endpoint,
+            origin: self.origin,
+        }
+    }
+}
