@@ -129,7 +129,8 @@ mod tests {
     async fn a_minute_has_a_bounded_number_of_records_and_none_is_lost() {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(SystemClock);
-        let options = Options::new(folder.path().to_owned());
+        let audit = folder.path().join("audit");
+        let options = Options::new(audit.clone());
         let journal = Journal::open(options, clock.clone(), &Metrics::default()).unwrap();
         let tally = Tally::new(journal.clone(), clock);
         let refuse = |code, times| {
@@ -148,7 +149,7 @@ mod tests {
         journal.close().await.unwrap();
 
         let mut lines = Vec::new();
-        for file in std::fs::read_dir(folder.path()).unwrap() {
+        for file in std::fs::read_dir(audit).unwrap() {
             let path = file.unwrap().path();
             if path.extension().is_some_and(|end| end == "jsonl") {
                 let text = std::fs::read_to_string(path).unwrap();
