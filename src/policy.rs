@@ -28,7 +28,7 @@ pub use decide::{Permit, Purpose, decide, decide_leg, may_use_builtin, same_for_
 pub use endpoint::Endpoint;
 pub use keys_file::{KeyEntry, keys};
 pub use leg::LegPermit;
-pub use presets::provider;
+pub use presets::preset_of;
 pub use proxy::{
     AllowRule, Denied, DenyRule, Head, HostPattern, Parent, Proxy, ProxyPermit, TunnelLimits,
     TunnelTls, Who, decide_egress, lints,

@@ -90,7 +90,7 @@ static PRESETS: &[Preset] = &[
 ];
 
 /// The preset that a host belongs to, be it as an issuer's, or as that of an issuer that the preset trusts.
-pub fn provider(host: &str) -> Option<&'static str> {
+pub fn preset_of(host: &str) -> Option<&'static str> {
     let mut presets = PRESETS.iter();
     let preset = presets.find(|preset| preset.is_for(host) || preset.trusts(host))?;
     Some(preset.name)
@@ -170,6 +170,23 @@ mod tests {
     fn params(knobs: &OAuth) -> Vec<(&str, &str)> {
         let params = knobs.extra_authorize_params.iter();
         params.map(|(name, value)| (&**name, &**value)).collect()
+    }
+
+    #[test]
+    fn hosts_of_one_preset_are_one_provider() {
+        for (host, preset) in [
+            ("login.microsoftonline.com", Some("entra")),
+            ("sts.windows.net", Some("entra")),
+            ("contoso.ciamlogin.com", Some("entra")),
+            ("ciamlogin.com", None),
+            ("mcp.atlassian.com", Some("atlassian-v1")),
+            ("cf.mcp.atlassian.com", Some("atlassian-v1")),
+            ("auth.atlassian.com", Some("atlassian")),
+            ("oauth2.googleapis.com", None),
+            ("accounts.google.com.evil.test", None),
+        ] {
+            assert_eq!(preset_of(host), preset, "{host}");
+        }
     }
 
     #[test]

@@ -44,7 +44,12 @@ pub(in crate::connect) async fn more_wanted(
     let knobs = connect::knobs(permit).ok()?;
     let row = inner.records.grant(&inner::key(permit)).await.ok()??;
     let payload = grant::open(&inner.vault, &row).ok()?;
-    let discovered = discovered::pinned(inner, permit).await.ok()??;
+    let mut discovered = discovered::pinned(inner, permit).await.ok()??;
+    if discovered.issuer != payload.issuer {
+        // This person confirmed another than the pinned one, of whose scopes nothing is kept.
+        discovered.issuer.clone_from(&payload.issuer);
+        discovered.scopes_supported = None;
+    }
     let challenged = bearer.scope.as_deref();
     let knobs = discovered.knobs(knobs);
     let wanted = scopes::wanted(&knobs, &discovered, challenged, &payload.requested_scopes);

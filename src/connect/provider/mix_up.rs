@@ -19,7 +19,7 @@ use super::{discovery::Discovered, fetch::shown};
 use crate::{
     address::Target,
     connect::Error,
-    policy::{OAuth, Permit, provider},
+    policy::{OAuth, Permit, preset_of},
 };
 
 /// An endpoint that lies where another is known.
@@ -44,8 +44,7 @@ pub(in crate::connect) fn by_policy(permit: &Permit, found: &Discovered) -> Opti
     let knobs = others.filter_map(|other| other.auth.oauth());
     let known: Vec<Known> = knobs.flat_map(named).collect();
     crossing(permit, found, |origin, issuer| {
-        let host = |target: &Target| target.host().to_string();
-        provider(&host(origin)).is_some() || is_of_another(&known, origin, issuer)
+        preset(origin).is_some() || is_of_another(&known, origin, issuer)
     })
 }
 
@@ -109,8 +108,11 @@ fn is_of_another(known: &[Known], origin: &Target, issuer: &Target) -> bool {
 
 /// Whether two origins are of one authorization server.
 fn is_same(one: &Target, other: &Target) -> bool {
-    let preset = |target: &Target| provider(&target.host().to_string());
     one == other || preset(one).is_some() && preset(one) == preset(other)
+}
+
+fn preset(origin: &Target) -> Option<&'static str> {
+    preset_of(&origin.host().to_string())
 }
 
 /// Whom a file names.
