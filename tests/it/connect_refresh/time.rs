@@ -1,5 +1,7 @@
 //! Waiting as a provider asks for it, lifetimes of all kinds, and clocks that are set.
 
+use futures_util::{future::join_all, poll};
+
 use super::{
     LATER, World,
     issuer::{Plan, Reuse},
@@ -123,6 +125,35 @@ async fn a_clock_that_is_set_back_costs_none() {
     assert_eq!(other.token(&permit).await.unwrap(), "at-2");
     other.connections.drain().await;
     assert_eq!(world.issuer.refreshes(), 1);
+}
+
+/// The clock is set while the provider has a request: whatever it says, that stays the only one.
+#[tokio::test]
+async fn a_clock_that_is_set_forth_and_back_during_a_refresh_costs_none() {
+    let world = World::connected(Reuse::Kills).await;
+    let permit = world.permit();
+    let process = world.process("process", LATER);
+    world.issuer.plan(Plan::HoldLast);
+    let waiting = || join_all((0..64).map(|_| process.token(&permit)));
+    let (first, second) = tokio::join!(waiting(), async {
+        world.issuer.done(1).await;
+        process.clock.set(24 * LATER);
+        let mut more = Box::pin(waiting());
+        assert!(poll!(&mut more).is_pending());
+        process.clock.set(0);
+        world.issuer.release();
+        more.await
+    });
+    for token in first.into_iter().chain(second) {
+        assert_eq!(token.unwrap(), "at-2");
+    }
+    for seconds in [0, LATER, LATER + 60] {
+        process.clock.set(seconds);
+        assert_eq!(process.token(&permit).await.unwrap(), "at-2", "{seconds}");
+    }
+    process.connections.drain().await;
+    assert_eq!(world.issuer.refreshes(), 1);
+    assert!(world.issuer.is_alive("rt-2"));
 }
 
 #[tokio::test]
