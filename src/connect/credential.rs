@@ -1,20 +1,24 @@
 //! What is sent with a request: the operator's secret, a person's own, or the token of a person's connection.
 
+pub(super) mod secrets;
+pub(super) mod verdict;
+
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use zeroize::Zeroizing;
 
+use self::{secrets::Entered, verdict::REFUSED};
 use super::{
-    Challenge, Error, GrantState, Inner, Key, discovered,
-    flights::Ended,
-    grant,
-    grant::Payload,
-    inner, kept,
-    known::{self, Known},
-    life::Age,
-    refresh::{self, Ask},
-    secrets::{self, Entered},
-    verdict::{self, REFUSED},
+    Challenge, Error, GrantState, Inner, Key,
+    found::discovered,
+    inner,
+    kept::{
+        self,
+        grant::{self, Payload},
+        known::{self, Known},
+        life::Age,
+    },
+    refresh::{self, Ask, flights::Ended},
 };
 use crate::{
     deadline::{Deadline, until},

@@ -8,8 +8,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{
-    GrantKey, Needs, Records, Row, Terms, cache::Cache, flights::Flights, known::Known,
-    lease::Patience, refresh, spool::Spool,
+    GrantKey, Needs, Records, Row, Terms,
+    kept::{cache::Cache, known::Known},
+    refresh::{self, flights::Flights, lease::Patience, spool::Spool},
 };
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use super::{
     Error, GrantRow, GrantState, Inner, Key, Of, Row,
-    discovered::host,
-    grant::{self, Payload},
-    inner, kept, secrets,
-    secrets::Entered,
+    credential::secrets::{self, Entered},
+    found::discovered::host,
+    inner,
+    kept::{
+        self,
+        grant::{self, Payload},
+    },
 };
 use crate::{
     policy::{Auth, Permit, Server, Snapshot},
