@@ -137,7 +137,8 @@ fn judge(
         .filter(same)
         .ok_or_else(|| Error::Unusable {
             server: found.flow.server.clone(),
-            what: "policy has changed since this was begun".to_owned(),
+            what: "policy has changed since this was begun; begin again on the connect page"
+                .to_owned(),
         })
 }
 
