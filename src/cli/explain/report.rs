@@ -153,8 +153,8 @@ impl Report {
             groups: subject.groups.iter().map(ToString::to_string).collect(),
             note,
             verdict: refused
-                .or(found(DEPENDS))
-                .or(found(WOULD_REFUSE))
+                .or_else(|| found(DEPENDS))
+                .or_else(|| found(WOULD_REFUSE))
                 .unwrap_or("allow"),
             decisions,
         }
