@@ -330,6 +330,7 @@ async fn joined<T>(task: JoinHandle<T>) -> T {
 fn knobs(permit: &Permit) -> Result<&OAuth, Error> {
     permit.server().auth.oauth().ok_or_else(|| Error::Unusable {
         server: permit.server().name.clone(),
-        what: "its file does not say auth.mode = \"oauth\"".to_owned(),
+        what: "its file does not say auth.mode = \"oauth\"; set it where people are to connect"
+            .to_owned(),
     })
 }

@@ -108,6 +108,11 @@ impl Identity {
         }
     }
 
+    /// Whether anybody calls as this user, or signs in.
+    pub fn knows(&self, owner: &Owner, policy: &Snapshot) -> bool {
+        self.person(owner, policy).is_some()
+    }
+
     /// The person of this name, if it is somebody: whom a browser stands for.
     fn person(&self, owner: &Owner, policy: &Snapshot) -> Option<Subject> {
         match self {

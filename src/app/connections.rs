@@ -3,11 +3,12 @@
 use super::{
     control::{Answer, Removed},
     core::Core,
+    pins,
 };
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record},
     deadline::{CEILING, Deadline},
-    policy::{self, Purpose},
+    policy::{self, Purpose, Snapshot},
     refusal::{Code, Refusal},
 };
 
@@ -30,19 +31,18 @@ pub(super) async fn remove(core: &Core, server: &str) -> Answer {
     );
     match removed {
         Ok(removed) => Answer::Removed(removed),
+        // The remedy of that code is for those who call.
+        Err(refusal) if refusal.code == Code::ServerUnknown => {
+            Answer::Failed(vec![pins::told(&refusal)])
+        }
         Err(refusal) => Answer::Failed(vec![refusal.text()]),
     }
 }
 
 async fn forget(core: &Core, server: &str) -> Result<Removed, Refusal> {
     let loaded = core.reloader.current_full();
-    let permit = policy::decide_leg(&loaded.policy, Purpose::Catalogue, server).map_err(|_| {
-        let public = format!(
-            "no server `{server}` in the policy that holds, so that nothing may be sent to its provider; put its file back, \
-             remove the server, then delete the file"
-        );
-        Refusal::new(Code::ServerUnknown, public)
-    })?;
+    let permit = policy::decide_leg(&loaded.policy, Purpose::Catalogue, server)
+        .map_err(|_| Refusal::new(Code::ServerUnknown, unknown(server, &loaded.policy)))?;
     let deadline = Deadline::after(CEILING);
     let (connections, revoked) = core.connections.forget(&permit, deadline).await?;
     Ok(Removed {
@@ -50,6 +50,19 @@ async fn forget(core: &Core, server: &str) -> Result<Removed, Refusal> {
         connections,
         revoked,
     })
+}
+
+fn unknown(server: &str, policy: &Snapshot) -> String {
+    let mut names: Vec<&str> = policy.servers.keys().map(|name| &**name).collect();
+    names.sort_unstable();
+    let expected = match names.as_slice() {
+        [] => "and it has none".to_owned(),
+        names => format!("expected one of `{}`", names.join("`, `")),
+    };
+    format!(
+        "no server `{server}` in the policy that holds, {expected}; where its file is deleted already, put it back, remove the \
+         server, then delete the file: nothing may be sent to the provider of a server that is not registered"
+    )
 }
 
 fn record(core: &Core, server: &str, code: Option<Code>) {

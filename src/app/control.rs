@@ -196,7 +196,9 @@ async fn attend(mut stream: UnixStream, control: Arc<impl Control>) -> io::Resul
     // The mode of the socket says the same; this also holds where someone changed it.
     let answer = if uid != Uid::effective() && !uid.is_root() {
         tracing::warn!(%uid, "refused on the control socket");
-        Answer::Failed(vec![format!("uid {uid} may not control this process")])
+        Answer::Failed(vec![format!(
+            "uid {uid} may not control this process; run the command as its user, or as root"
+        )])
     } else {
         match timeout(PATIENCE, read(&mut stream)).await {
             Ok(Ok(request)) => control.carry_out(request).await,

@@ -80,7 +80,7 @@ keyring from one backup, and start it again; where there is no backup, move the 
 every server is pinned anew as it shows itself then";
 
 /// A refusal as an operator reads it.
-fn told(refusal: &Refusal) -> String {
+pub(super) fn told(refusal: &Refusal) -> String {
     let detail = refusal.detail.as_deref();
     let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
     let advice = match refusal.code {

@@ -104,7 +104,7 @@ fn cases(file: Option<&str>, question: &Question) -> Result<Exit, Failed> {
     let cases: Box<dyn BufRead> = match file {
         Some(path) if path != "-" => {
             let file = File::open(path).map_err(|error| {
-                Failed::new(Exit::Failed, format!("`{path}` cannot be read: {error}"))
+                Failed::new(Exit::Failed, format!("`{path}` cannot be read: {error}; name a file of cases, or `-` for standard input"))
             })?;
             Box::new(BufReader::new(file))
         }

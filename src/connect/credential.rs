@@ -61,13 +61,13 @@ pub(super) async fn another(
     match &permit.server().auth {
         Auth::None => unusable(
             permit,
-            "it demands a credential, and its file has no [auth]",
+            "it demands a credential, and its file has no [auth]; add one with the mode that it wants",
         ),
         Auth::Shared(secret) => match shared(permit, secret)? {
             credential if other(&credential) => Ok(credential),
             _ => unusable(
                 permit,
-                "it refuses the secret that the operator keeps for it",
+                "it refuses the secret that the operator keeps for it; replace what auth.secret names",
             ),
         },
         Auth::Bearer | Auth::Header(_) => {
@@ -131,7 +131,7 @@ fn shared(permit: &Permit, shared: &Shared) -> Result<Credential, Error> {
         Some(credential) => Ok(credential),
         None => unusable(
             permit,
-            "the operator's secret for it cannot stand in a header",
+            "the operator's secret for it cannot stand in a header; let auth.secret name one line of visible ASCII characters",
         ),
     }
 }

@@ -258,7 +258,7 @@ fn confirm(
 fn place(inner: &Inner, permit: &Permit, wanted: &str) -> Result<String, Error> {
     return_to::allowed(&inner.terms.load().return_to, wanted).ok_or_else(|| Error::Unusable {
         server: permit.server().name.clone(),
-        what: "the page to go back to lies below none of [connect] return_to".to_owned(),
+        what: "the page to go back to lies below none of [connect] return_to; add it there, or begin without it".to_owned(),
     })
 }
 

@@ -5,6 +5,7 @@ pub mod challenge;
 pub mod discovery;
 mod document;
 mod fetch;
+mod form;
 mod issuer;
 pub(super) mod metadata;
 pub(super) mod mix_up;

@@ -72,7 +72,7 @@ pub(super) fn worthwhile(inner: &Inner, row: &GrantRow, payload: &Payload) -> bo
     let now = inner.now();
     payload.refreshable(now)
         && lease::pause(row, now).is_none()
-        && lease::turn(row, now) == Turn::Free
+        && inner.patience.turn(row, now) == Turn::Free
         && !inner.patience.troubled(&payload.token_endpoint)
 }
 
@@ -154,7 +154,7 @@ impl Flight {
     /// Takes the lease, unless it is somebody else's turn, or the row is another now.
     async fn claim(&self, known: &Known) -> Result<Option<Claim>, RecordsError> {
         let row = &known.row;
-        match lease::turn(row, self.inner.now()) {
+        match self.inner.patience.turn(row, self.inner.now()) {
             Turn::Taken => return Ok(None),
             // Nobody knows whether the refresh token was used. To use it twice may end the token that still works.
             Turn::Abandoned if matches!(self.ask, Ask::Ahead) => return Ok(None),

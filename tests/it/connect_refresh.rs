@@ -1,10 +1,12 @@
 //! Tokens kept fresh over the real store, vault and egress: one request whoever asks, and no result that is lost.
 
 mod crash;
+mod held;
 mod issuer;
 mod once;
 mod processes;
 mod races;
+mod steps;
 mod tamper;
 mod time;
 mod verdict;
@@ -29,7 +31,7 @@ use tollgate::{
     clock::Clock,
     connect::{Callback, Challenge, Connections, Error, Needs, State, Terms},
     deadline::Deadline,
-    egress::{Egress, TcpDialer},
+    egress::Egress,
     policy::{Auth, Endpoints, OAuth, Permit, PreRegistered, Resource},
     store::Store,
     telemetry::Metrics,
@@ -40,6 +42,7 @@ use crate::{
     egress::{ample, no_roots},
     support::{dialer::TableResolver, permit::Maker},
 };
+use held::{Held, HeldDialer, HeldStore};
 use issuer::{Issuer, Reuse};
 
 /// The server, which nobody asks anything.
@@ -119,6 +122,11 @@ struct Process {
 }
 
 fn process(folder: &Path, name: &str, seconds: u64) -> Process {
+    process_held(folder, name, seconds, "nowhere")
+}
+
+/// One that stops for ever once it comes to `step`.
+fn process_held(folder: &Path, name: &str, seconds: u64, step: &str) -> Process {
     let clock = Arc::<Hand>::default();
     clock.set(seconds);
     let metrics = Arc::<Metrics>::default();
@@ -129,7 +137,7 @@ fn process(folder: &Path, name: &str, seconds: u64) -> Process {
     let store = Store::open_by(&database, &keyring, clock.clone(), metrics.clone()).unwrap();
     let egress = Egress::new(
         TableResolver::of(&[]),
-        Arc::new(TcpDialer),
+        Arc::new(HeldDialer(Held::new(step))),
         no_roots(),
         ample(),
         metrics.clone(),
@@ -140,7 +148,7 @@ fn process(folder: &Path, name: &str, seconds: u64) -> Process {
     };
     let (made, _) = mpsc::channel(1);
     let connections = Connections::new(Needs {
-        records: Arc::new(store),
+        records: Arc::new(HeldStore(Held::new(step), store)),
         vault: keyring.vault(),
         egress,
         runtime: Handle::current(),
@@ -299,6 +307,11 @@ fn summary(line: &str) -> Option<String> {
     ["connect", "credential"]
         .contains(&words[0])
         .then(|| words.join(" "))
+}
+
+/// The end of whoever does not wait for another process.
+fn at_once() -> Deadline {
+    Deadline::after(Duration::from_millis(300))
 }
 
 fn soon() -> Deadline {

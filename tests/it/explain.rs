@@ -163,9 +163,14 @@ fn pins_and_hints_are_explained_as_far_as_files_tell() {
     );
     assert_eq!((code, faults.as_str()), (Some(1), ""));
     assert!(
-        out.contains("runs unasked only if its pinned definition says readOnlyHint"),
+        out.contains(
+            "  tool     depends  read_only = \"hints\"\n                  `get` runs unasked if its pinned definition says \
+             readOnlyHint, and is refused with approval.unavailable if not; the running process knows: see `tollgate pin \
+             docs`\n"
+        ),
         "{out}"
     );
+    assert!(out.ends_with("\n\ndepends\n"), "{out}");
 
     write("servers/docs.toml", &format!("{server}pin = \"file\"\n"));
     let pinned = Pinned {
@@ -191,6 +196,63 @@ fn pins_and_hints_are_explained_as_far_as_files_tell() {
         assert_eq!(ended, Some(code), "{out}");
         assert!(out.contains(part), "{out}");
     }
+}
+
+#[test]
+fn a_caller_whom_nobody_can_be_is_pointed_out() {
+    let folder = folder();
+    let note = |args: &[&str]| {
+        let always = ["jira", "--resolve=jira.corp.example=10.20.1.5", "--json"];
+        let (_, out, _) = explain(folder.path(), &[&always, args].concat());
+        let report: serde_json::Value = serde_json::from_str(&out).expect("a report");
+        report["note"].as_str().map(str::to_owned)
+    };
+    assert_eq!(note(&[]), None);
+    assert_eq!(note(&["--user", "local"]), None);
+    assert_eq!(
+        note(&["--user", "eve"]).as_deref(),
+        Some(
+            "nobody calls as user `eve` of tenant `default`: every caller is user `local` of tenant `default`; this is what \
+             would be decided"
+        )
+    );
+    assert!(note(&["--tenant", "other"]).is_some());
+
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::write(&path, text).expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
+    };
+    write("tollgate.toml", "[identity.keys]\n");
+    let digest = "0a".repeat(32);
+    let key = format!(
+        "[[key]]\nsha256 = \"{digest}\"\nagent = \"a\"\nuser = \"ann\"\nscopes = [\"call\", \"act-for\"]\n\
+         may_act_for = [\"bob\"]\n"
+    );
+    write("keys.toml", &key);
+    assert_eq!(note(&[]), None, "nobody in particular");
+    assert_eq!(note(&["--user", "ann"]), None);
+    assert_eq!(note(&["--user", "bob"]), None);
+    assert_eq!(
+        note(&["--user", "eve"]).as_deref(),
+        Some(
+            "nobody calls as user `eve` of tenant `default`: no key in keys.toml names that user or may act for it; this is \
+             what would be decided"
+        )
+    );
+    let (_, out, _) = explain(
+        folder.path(),
+        &[
+            "jira",
+            "--user",
+            "eve",
+            "--resolve=jira.corp.example=10.20.1.5",
+        ],
+    );
+    assert!(
+        out.contains("agent some-agent, user eve\nnobody calls as user `eve`"),
+        "{out}"
+    );
 }
 
 #[test]

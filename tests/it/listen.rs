@@ -2,7 +2,7 @@
 
 mod bounds;
 mod drain;
-mod front;
+pub(crate) mod front;
 mod heads;
 mod keys;
 mod transports;

@@ -1,5 +1,6 @@
 //! The pages, through a real listener, and the sign-ins behind them.
 
+mod bounds;
 mod connecting;
 mod guard;
 mod house;

@@ -142,6 +142,44 @@ fn what_people_connect_is_told_with_what_acts() {
 }
 
 #[test]
+fn tools_that_want_somebody_to_be_asked_are_warned_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let many: String = (0..9)
+        .map(|number| format!("[tools.t{number}]\napproval = \"ask\"\n"))
+        .collect();
+    let files = [
+        (
+            "servers/a.toml",
+            "url = \"https://a.example/\"\n[tools.send]\napproval = \"ask\"\n[tools.drop]\napproval = \"always-ask\"\n\
+             [tools.read]\napproval = \"never\"\n[tools.gone]\napproval = \"ask\"\nhidden = true\n[tools.plain]\n",
+        ),
+        (
+            "servers/b.toml",
+            &*format!("url = \"https://b.example/\"\n{many}"),
+        ),
+        ("servers/c.toml", "url = \"https://c.example/\"\n"),
+    ];
+    let loader = loader(folder.path(), &files);
+    let report = Report::new(&loader, &loader.load().expect("no faults"));
+    let text = report.text(Styles::plain());
+    let asking: Vec<_> = text
+        .lines()
+        .filter(|line| line.contains("refuses every call"))
+        .collect();
+    assert_eq!(
+        asking,
+        [
+            "warning   server `a` refuses every call of `drop`, `send` (approval.unavailable): approval = \"ask\" and \
+             \"always-ask\" want somebody to be asked, which this version cannot; set approval = \"never\", or remove it for \
+             read_only to decide",
+            "warning   server `b` refuses every call of `t0`, `t1`, `t2`, `t3`, `t4`, `t5`, `t6`, `t7`, … (approval.unavailable): \
+             approval = \"ask\" and \"always-ask\" want somebody to be asked, which this version cannot; set approval = \
+             \"never\", or remove it for read_only to decide",
+        ]
+    );
+}
+
+#[test]
 fn faults_name_their_files_as_they_are_found_from_here() {
     let folder = tempfile::tempdir().expect("a folder");
     let loader = loader(folder.path(), &[("servers/a.toml", "ur = 1\n")]);

@@ -1,6 +1,6 @@
 //! The policy that explains: what it says about a caller, a server and a tool.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use super::{Exit, Failed, question::Question, report::Decision};
 use crate::{
@@ -8,7 +8,9 @@ use crate::{
     app::load::{self, Loaded, Loader},
     catalog::{Item, ItemKind, pins_file},
     cli::auth,
-    config,
+    clock::SystemClock,
+    config::{self, Method},
+    identity::Identity,
     policy::{
         self, Access, AccessMode, Approval, Auth, Head, Permit, Pin, ReadOnly, Server, Snapshot,
         Unasked,
@@ -34,6 +36,27 @@ impl Policy {
     /// The caller that `question` supposes.
     pub(super) fn subject(&self, question: &Question) -> Subject {
         question.subject(&self.0.settings.identity.method)
+    }
+
+    /// What to say of somebody whom `question` names, and as whom nobody can call.
+    pub(super) fn stranger(&self, question: &Question, subject: &Subject) -> Option<String> {
+        let (identity, known) = match &self.0.settings.identity.method {
+            Method::Local { user, tenant } => (
+                Identity::local(user, tenant),
+                format!("every caller is user `{user}` of tenant `{tenant}`"),
+            ),
+            Method::Keys => (
+                Identity::keys(Arc::new(SystemClock)),
+                "no key in keys.toml names that user or may act for it".to_owned(),
+            ),
+        };
+        let asked = question.names_somebody();
+        (asked && !identity.knows(&subject.owner(), self.snapshot())).then(|| {
+            format!(
+                "nobody calls as user `{}` of tenant `{}`: {known}; this is what would be decided",
+                subject.user, subject.tenant
+            )
+        })
     }
 
     pub(super) fn snapshot(&self) -> &Snapshot {
@@ -168,11 +191,12 @@ pub(super) fn tool(permit: &Permit, tool: &str) -> Decision {
     match permit.unasked(tool, pinned != Pinned::Effect) {
         Some(Unasked::ReadOnly) if hints && pinned == Pinned::Elsewhere => {
             let reason = format!(
-                "`{tool}` runs unasked only if its pinned definition says readOnlyHint, which the running process knows; \
-                 see `tollgate pin {}`",
+                "`{tool}` runs unasked if its pinned definition says readOnlyHint, and is refused with {} if not; the \
+                 running process knows: see `tollgate pin {}`",
+                Code::ApprovalUnavailable.as_str(),
                 server.name
             );
-            Decision::refuse("tool", Code::ApprovalUnavailable, HINTS, reason)
+            Decision::depends("tool", HINTS, reason)
         }
         Some(Unasked::ReadOnly) if hints => {
             let reason = format!(

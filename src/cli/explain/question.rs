@@ -40,6 +40,11 @@ pub(super) struct Question {
 }
 
 impl Question {
+    /// Whether it is about somebody, rather than about whoever calls.
+    pub(super) fn names_somebody(&self) -> bool {
+        self.user.is_some() || self.tenant.is_some()
+    }
+
     /// The caller: what the flags say, else the fixed user of `method`, else nobody in particular.
     pub(super) fn subject(&self, method: &Method) -> Subject {
         let (user, tenant, agent) = match method {

@@ -18,12 +18,15 @@ use crate::{
 /// The verdict on what passes only because a rule does no more than report.
 pub(super) const WOULD_REFUSE: &str = "would_refuse";
 
+/// The verdict on what only the running process knows.
+const DEPENDS: &str = "depends";
+
 /// One decision on the way of a call.
 #[derive(Debug, Serialize)]
 pub(super) struct Decision {
     /// `access`, `tool`, a host name, or an address.
     pub(super) about: String,
-    /// `allow`, `would_refuse`, `deny`, or `error`.
+    /// `allow`, `would_refuse`, `depends`, `deny`, or `error`.
     pub(super) verdict: &'static str,
     /// The code of a refusal.
     pub(super) code: Option<&'static str>,
@@ -41,6 +44,13 @@ impl Decision {
             code: None,
             rule: rule.to_owned(),
             reason,
+        }
+    }
+
+    pub(super) fn depends(about: &str, rule: &str, reason: String) -> Self {
+        Self {
+            verdict: DEPENDS,
+            ..Self::allow(about, rule, reason)
         }
     }
 
@@ -113,6 +123,8 @@ pub(super) struct Report {
     agent: String,
     user: String,
     groups: Vec<String>,
+    /// Why nobody calls like this; `None` where somebody does.
+    note: Option<String>,
     /// The verdict of all decisions together.
     verdict: &'static str,
     /// In the order of a call.
@@ -124,13 +136,14 @@ impl Report {
         target: String,
         server: Option<String>,
         subject: &Subject,
+        note: Option<String>,
         decisions: Vec<Decision>,
     ) -> Self {
         let verdicts = decisions.iter().map(|decision| decision.verdict);
-        let reported = verdicts.clone().find(|&verdict| verdict == WOULD_REFUSE);
+        let found = |wanted| verdicts.clone().find(|&verdict| verdict == wanted);
         let refused = verdicts
             .clone()
-            .find(|verdict| !["allow", WOULD_REFUSE].contains(verdict));
+            .find(|verdict| !["allow", WOULD_REFUSE, DEPENDS].contains(verdict));
         Self {
             target,
             server,
@@ -138,7 +151,11 @@ impl Report {
             agent: subject.agent.to_string(),
             user: subject.user.to_string(),
             groups: subject.groups.iter().map(ToString::to_string).collect(),
-            verdict: refused.or(reported).unwrap_or("allow"),
+            note,
+            verdict: refused
+                .or_else(|| found(DEPENDS))
+                .or_else(|| found(WOULD_REFUSE))
+                .unwrap_or("allow"),
             decisions,
         }
     }
@@ -163,7 +180,11 @@ impl Report {
             "tenant {}, agent {}, user {}{groups}",
             self.tenant, self.agent, self.user
         );
-        writeln!(out, "{}\n", styles.dim(&who))?;
+        writeln!(out, "{}", styles.dim(&who))?;
+        if let Some(note) = &self.note {
+            writeln!(out, "{}", styles.bad(note))?;
+        }
+        writeln!(out)?;
         let width = self
             .decisions
             .iter()

@@ -106,6 +106,7 @@ impl Case<'_> {
             target,
             server.map(|server| server.name.to_string()),
             self.subject,
+            self.policy.stranger(self.question, self.subject),
             decisions,
         )
     }

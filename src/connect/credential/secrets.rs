@@ -44,7 +44,7 @@ pub(in crate::connect) async fn enter(
             return Err(Error::Unusable {
                 server: permit.server().name.clone(),
                 what:
-                    "nobody enters a secret for it; its file has no auth.mode `bearer` or `header`"
+                    "nobody enters a secret for it; set auth.mode to \"bearer\" or \"header\" where each user has one"
                         .to_owned(),
             });
         }

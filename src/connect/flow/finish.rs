@@ -146,7 +146,8 @@ fn judge(
         .filter(is_wanted)
         .ok_or_else(|| Error::Unusable {
             server: flow.server.clone(),
-            what: "policy has changed since this was begun".to_owned(),
+            what: "policy has changed since this was begun; begin again on the connect page"
+                .to_owned(),
         })
 }
 

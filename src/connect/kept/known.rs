@@ -44,7 +44,7 @@ impl Known {
             Err(why) => {
                 if inner.patience.tell(self.row.record, self.row.version) {
                     let key = &self.row.key;
-                    tracing::error!(row = %self.row.record, server = %key.server, %why, "a connection cannot be opened");
+                    tracing::error!(row = %self.row.record, server = %key.server, %why, "a connection cannot be opened; its person has to connect again");
                     let ended = (OutcomeKind::Refused, Some(Code::RecordForged));
                     inner.note(Kind::Credential, "tampered", key, ended);
                 }

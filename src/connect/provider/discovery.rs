@@ -87,7 +87,8 @@ pub async fn discover(
     let Some(knobs) = permit.server().auth.oauth() else {
         return Err(Error::Unusable {
             server: search.server(),
-            what: "its file does not say auth.mode = \"oauth\"".to_owned(),
+            what: "its file does not say auth.mode = \"oauth\"; set it where people are to connect"
+                .to_owned(),
         });
     };
     let found = guarded(&mut search, knobs, challenge).await?;
@@ -135,7 +136,7 @@ async fn guarded(
         if !resource::names(&document.resource, endpoint) {
             let found = shown(&document.resource, 200);
             search.unusable(format!(
-                "its metadata is that of the resource `{found}`, which is neither its URL nor a parent of it"
+                "its metadata is that of the resource `{found}`, which is neither its URL nor a parent of it; register it at that URL, or let the server name this one"
             ));
         } else if document.authorization_servers.is_empty() && !is_named {
             search.unusable("its metadata names no authorization server; set auth.issuer");

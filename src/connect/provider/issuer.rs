@@ -54,13 +54,15 @@ pub(super) enum Unfit {
         "the metadata of `{asked}` is that of issuer `{found}`; set auth.trusted_issuer to exactly that where it is right"
     )]
     Issuer { asked: String, found: String },
-    #[error("the metadata of `{0}` names no {1}")]
+    #[error("the metadata of `{0}` names no {1}; set auth.endpoints where there is one")]
     Missing(String, &'static str),
     #[error(
         "the metadata of `{0}` does not say that it checks PKCE with S256; set auth.pkce = \"assume_s256\" where it does"
     )]
     Silent(String),
-    #[error("the metadata of `{0}` lists PKCE methods without S256, and no setting opens that")]
+    #[error(
+        "the metadata of `{0}` lists PKCE methods without S256, and no setting opens that; it has to offer S256"
+    )]
     Plain(String),
     #[error("{}", .0.public)]
     Forbidden(Refusal),

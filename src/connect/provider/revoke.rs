@@ -2,21 +2,18 @@
 
 use std::time::Duration;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
-use url::form_urlencoded::{Serializer, byte_serialize};
-use zeroize::Zeroizing;
 
 use super::{
-    fetch::{FORM, Way, authorization, content, json},
+    fetch::{Way, json},
+    form,
     register::Client,
 };
 use crate::{
     connect::Revoked,
     deadline::Deadline,
     egress::{Egress, Fetched},
-    policy::{Permit, TokenAuth},
+    policy::Permit,
 };
 
 /// How long one token may take.
@@ -51,7 +48,8 @@ pub async fn revoke(
             permit,
             deadline: Deadline::after(LIMIT),
         };
-        let (fields, body) = form(client, token, hint);
+        let pairs = [("token", token), ("token_type_hint", hint)];
+        let (fields, body) = form::authenticated(client, client.auth, &pairs);
         let gone = match way.post(url, &fields, body).await {
             // Many access tokens end by themselves only, which is no failure beside a refresh token that is gone.
             Ok(answer) => is_gone(&answer) || (revoked == Revoked::Yes && is_unsupported(&answer)),
@@ -76,41 +74,4 @@ fn is_unsupported(answer: &Fetched) -> bool {
     }
     let said = json(answer).and_then(|text| serde_json::from_slice::<Refused>(text).ok());
     said.is_some_and(|said| said.error == "unsupported_token_type")
-}
-
-/// The request (section 2.1), with the client's authentication as at the token endpoint.
-fn form(
-    client: &Client,
-    token: &str,
-    hint: &str,
-) -> (Vec<(HeaderName, HeaderValue)>, Zeroizing<Vec<u8>>) {
-    let secret = client.secret.as_deref().map_or("", String::as_str);
-    // Room for all of it escaped, so that no copy stays behind.
-    let room = 3 * (token.len() + secret.len() + client.id.len()) + 128;
-    let mut pairs = Serializer::new(String::with_capacity(room));
-    pairs
-        .append_pair("token", token)
-        .append_pair("token_type_hint", hint);
-    let mut fields = vec![content(FORM)];
-    match client.auth {
-        TokenAuth::Basic => fields.extend(basic(&client.id, secret)),
-        TokenAuth::Post => {
-            pairs
-                .append_pair("client_id", &client.id)
-                .append_pair("client_secret", secret);
-        }
-        TokenAuth::None => {
-            pairs.append_pair("client_id", &client.id);
-        }
-    }
-    (fields, Zeroizing::new(pairs.finish().into_bytes()))
-}
-
-/// RFC 6749, section 2.3.1: both parts are form-encoded first.
-fn basic(id: &str, secret: &str) -> Option<(HeaderName, HeaderValue)> {
-    let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-    let (id, secret) = (encoded(id), Zeroizing::new(encoded(secret)));
-    let pair = Zeroizing::new(format!("{id}:{}", *secret));
-    let text = Zeroizing::new(format!("Basic {}", STANDARD.encode(pair.as_bytes())));
-    authorization(&text)
 }

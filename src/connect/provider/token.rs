@@ -1,19 +1,15 @@
 //! Tokens: a code exchanged, an access token refreshed (RFC 6749, sections 4.1.3 and 6; RFC 8707 for `resource`).
 //!
-//! The `oauth2` crate builds the requests and parses the answers, which are brought into one form before it sees them. Its
-//! own copies of a form and of an answer are freed without being wiped.
+//! Answers are brought into one form, which the types of the `oauth2` crate read. Requests are not built by it, nor does it
+//! see whole answers: its own copies of codes, verifiers, secrets and bodies would be freed without being wiped.
 
 mod answer;
 mod failure;
 mod provider;
 
-use std::{borrow::Cow, fmt};
+use std::fmt;
 
-use oauth2::{
-    AuthType, AuthorizationCode, ClientId, ClientSecret, PkceCodeVerifier, RedirectUrl,
-    RefreshToken, Scope, StandardRevocableToken, TokenUrl,
-    basic::{BasicErrorResponse, BasicRevocationErrorResponse, BasicTokenIntrospectionResponse},
-};
+use oauth2::RefreshToken;
 use zeroize::Zeroizing;
 
 pub use self::failure::Failure;
@@ -21,7 +17,7 @@ use self::{
     failure::Refused,
     provider::{Granted, Provider},
 };
-use super::{discovery::Discovered, fetch::Way, issuer, register::Client};
+use super::{discovery::Discovered, fetch::Way, form, issuer, register::Client};
 use crate::{
     deadline::Deadline,
     egress::Egress,
@@ -165,50 +161,31 @@ impl<'a> Endpoint<'a> {
         grant: Grant<'_>,
         auth: TokenAuth,
     ) -> Result<Result<Tokens, Refused>, Failure> {
-        let url = TokenUrl::new(self.provider.url.to_owned()).map_err(|_| Failure::no_url())?;
-        let mut client = oauth2::Client::<
-            BasicErrorResponse,
-            Granted,
-            BasicTokenIntrospectionResponse,
-            StandardRevocableToken,
-            BasicRevocationErrorResponse,
-        >::new(ClientId::new(self.client.id.clone()))
-        .set_auth_type(match auth {
-            TokenAuth::Basic => AuthType::BasicAuth,
-            TokenAuth::Post | TokenAuth::None => AuthType::RequestBody,
-        })
-        .set_token_uri(url);
-        if let Some(secret) = &self.client.secret
-            && auth != TokenAuth::None
-        {
-            client = client.set_client_secret(ClientSecret::new(secret.to_string()));
-        }
-        let answer = match grant {
+        let named;
+        let mut pairs = Vec::with_capacity(8);
+        let resource = match grant {
             Grant::Code(code) => {
-                let redirect = RedirectUrl::new(code.redirect_uri.to_owned())
-                    .map_err(|_| Failure::no_url())?;
-                let mut request = client
-                    .exchange_code(AuthorizationCode::new(code.code.to_owned()))
-                    .set_pkce_verifier(PkceCodeVerifier::new(code.verifier.to_owned()))
-                    .set_redirect_uri(Cow::Owned(redirect));
-                if let Some(resource) = code.resource {
-                    request = request.add_extra_param("resource", resource);
-                }
-                request.request_async(&self.provider).await
+                pairs.extend([
+                    ("grant_type", "authorization_code"),
+                    ("code", code.code),
+                    ("code_verifier", code.verifier),
+                    ("redirect_uri", code.redirect_uri),
+                ]);
+                code.resource
             }
             Grant::Refresh { refresh, scopes } => {
-                let token = RefreshToken::new(refresh.token.to_owned());
-                let scopes = scopes.unwrap_or_default().iter().cloned().map(Scope::new);
-                let mut request = client.exchange_refresh_token(&token).add_scopes(scopes);
-                if let Some(resource) = refresh.resource {
-                    request = request.add_extra_param("resource", resource);
-                }
-                let answer = request.request_async(&self.provider).await;
-                drop(Zeroizing::new(token.into_secret()));
-                answer
+                pairs.extend([
+                    ("grant_type", "refresh_token"),
+                    ("refresh_token", refresh.token),
+                ]);
+                named = scopes.unwrap_or_default().join(" ");
+                pairs.extend((!named.is_empty()).then_some(("scope", &*named)));
+                refresh.resource
             }
         };
-        failure::sorted(answer.map(Tokens::from))
+        pairs.extend(resource.map(|resource| ("resource", resource)));
+        let (fields, body) = form::authenticated(self.client, auth, &pairs);
+        failure::sorted(self.provider.ask(&fields, body).await)
     }
 }
 

@@ -44,20 +44,6 @@ pub(super) enum Turn {
     Abandoned,
 }
 
-/// Reads a row's lease at `now`. One that ends later than any could was left behind by a clock that was set back. The
-/// database has the last word when it is claimed.
-pub(super) fn turn(row: &GrantRow, now: i64) -> Turn {
-    let Some(lease) = &row.lease else {
-        return Turn::Free;
-    };
-    let longest = now.saturating_add_unsigned(2 * LEASE.as_secs());
-    match lease.until {
-        until if until > now && until <= longest => Turn::Taken,
-        _ if lease.sent => Turn::Abandoned,
-        _ => Turn::Free,
-    }
-}
-
 /// Seconds until a row may be tried again; `None` where that is now.
 pub(super) fn pause(row: &GrantRow, now: i64) -> Option<i64> {
     let left = row.next_try?.saturating_sub(now);
@@ -82,6 +68,8 @@ pub(in crate::connect) struct Patience {
     endpoints: Cache<Arc<str>, Trouble, ahash::RandomState>,
     /// Digests of what forced refreshes gave lately.
     forced: Cache<GrantKey, [u8; 32], ahash::RandomState>,
+    /// When leases were first seen, by record and fence, that a clock left behind.
+    standing: Cache<(Uuid, u64), Instant, ahash::RandomState>,
     /// Rows that did not open, and were told of.
     told: Cache<(Uuid, u64), (), ahash::RandomState>,
 }
@@ -98,7 +86,29 @@ impl Patience {
             failures: remembered(LONGEST),
             endpoints: remembered(LONGEST),
             forced: remembered(FORCED),
+            standing: remembered(LONGEST),
             told: remembered(LONGEST),
+        }
+    }
+
+    /// Reads a row's lease at `now`. One that ends later than any could was left behind by a clock that was set back: its
+    /// holder may be asking all the same, so that it is his until it has stood here for as long as any lasts. The database
+    /// has the last word when it is claimed.
+    pub(super) fn turn(&self, row: &GrantRow, now: i64) -> Turn {
+        let Some(lease) = &row.lease else {
+            return Turn::Free;
+        };
+        let longest = now.saturating_add_unsigned(2 * LEASE.as_secs());
+        let is_held = if lease.until > longest {
+            let seen = self.standing.entry((row.record, lease.fence));
+            seen.or_insert_with(Instant::now).into_value().elapsed() < LEASE
+        } else {
+            lease.until > now
+        };
+        match (is_held, lease.sent) {
+            (true, _) => Turn::Taken,
+            (false, true) => Turn::Abandoned,
+            (false, false) => Turn::Free,
         }
     }
 

@@ -209,7 +209,7 @@ async fn the_browser_goes_back_to_an_allowed_place_with_a_status() {
         };
         assert_eq!(
             what,
-            "the page to go back to lies below none of [connect] return_to"
+            "the page to go back to lies below none of [connect] return_to; add it there, or begin without it"
         );
     }
     let place = "https://app.example.com/done?x=1";

@@ -1,18 +1,9 @@
-//! Processes that are killed at each step of a refresh, and a database that is gone between the exchange and the save.
+//! Processes that are killed while the provider has their request, and a database that is gone between the exchange and the save.
 
-use std::{fs, time::Duration};
-
-use tollgate::{
-    connect::{Claim, Claimed, GrantKey, Records},
-    deadline::Deadline,
-    store::Store,
-    telemetry::Metrics,
-    vault::Keyring,
-};
-use uuid::Uuid;
+use std::fs;
 
 use super::{
-    Hand, LATER, LEASE, World,
+    LATER, LEASE, World,
     issuer::{Plan, Reuse},
     told,
 };
@@ -25,49 +16,19 @@ impl World {
     fn move_database_back(&self) {
         fs::rename(self.folder.path().join("away"), self.database()).unwrap();
     }
-}
 
-/// Killed after the claim, before anything was sent.
-#[tokio::test]
-async fn a_claim_that_nobody_used_is_taken_over() {
-    let world = World::connected(Reuse::Kills).await;
-    let keyring = Keyring::open(&world.folder.path().join("keyring")).unwrap();
-    let clock = std::sync::Arc::<Hand>::default();
-    clock.set(LATER);
-    let metrics = std::sync::Arc::<Metrics>::default();
-    let store = Store::open_by(&world.database(), &keyring, clock, metrics).unwrap();
-    let key = GrantKey {
-        owner: world.permit().owner().clone(),
-        server: "demo".into(),
-    };
-    let row = store.grant(&key).await.unwrap().unwrap();
-    let claim = Claim {
-        record: row.record,
-        version: row.version,
-        holder: Uuid::from_u128(7),
-        lease: Duration::from_secs(30),
-    };
-    assert!(matches!(
-        store.claim(&claim).await.unwrap(),
-        Claimed::Ours { .. }
-    ));
-
-    let soon = world.process("soon", LATER + 1);
-    let deadline = Deadline::after(Duration::from_millis(300));
-    let waits = soon
-        .token_before(&world.permit(), deadline)
-        .await
-        .unwrap_err();
-    assert_eq!(
-        told(&waits),
-        "connect.unavailable",
-        "never to be made again"
-    );
-    assert_eq!(world.issuer.refreshes(), 0);
-
-    let later = world.process("later", LATER + LEASE);
-    assert_eq!(later.token(&world.permit()).await.unwrap(), "at-2");
-    assert_eq!(world.issuer.refreshes(), 1);
+    /// Kills a process that has put its result on the disk, since the database would not take it.
+    pub(super) async fn spooled_and_killed(&self, name: &str) {
+        self.issuer.plan(Plan::HoldLast);
+        let mut killed = self.other(name, LATER);
+        killed.ask();
+        self.issuer.done(1).await;
+        self.move_database_away();
+        self.issuer.release();
+        assert_eq!(killed.answer(), "at-2");
+        killed.kill();
+        self.move_database_back();
+    }
 }
 
 /// Killed while the provider has the request and has done nothing.
@@ -182,15 +143,7 @@ async fn what_the_database_does_not_take_is_kept_and_saved_later() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_killed_process_kept_is_taken_up_by_the_next() {
     let world = World::connected(Reuse::Kills).await;
-    world.issuer.plan(Plan::HoldLast);
-    let mut killed = world.other("killed", LATER);
-    killed.ask();
-    world.issuer.done(1).await;
-    world.move_database_away();
-    world.issuer.release();
-    assert_eq!(killed.answer(), "at-2");
-    killed.kill();
-    world.move_database_back();
+    world.spooled_and_killed("killed").await;
 
     let next = world.process("killed", LATER + 1);
     assert_eq!(next.spooled(), 1);
@@ -201,32 +154,11 @@ async fn what_a_killed_process_kept_is_taken_up_by_the_next() {
     assert_eq!(world.issuer.refreshes(), 1);
 }
 
-/// Killed after the save.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_saved_is_there() {
-    let world = World::connected(Reuse::Kills).await;
-    let mut killed = world.other("killed", LATER);
-    killed.ask();
-    assert_eq!(killed.answer(), "at-2");
-    killed.kill();
-    let next = world.process("next", LATER);
-    assert_eq!(next.token(&world.permit()).await.unwrap(), "at-2");
-    assert_eq!(world.issuer.refreshes(), 1);
-}
-
 /// The person disconnected while the result waited: it is revoked, and never stored.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_for_the_database_is_revoked_where_its_connection_is_gone() {
     let world = World::connected(Reuse::Kills).await;
-    world.issuer.plan(Plan::HoldLast);
-    let mut killed = world.other("killed", LATER);
-    killed.ask();
-    world.issuer.done(1).await;
-    world.move_database_away();
-    world.issuer.release();
-    assert_eq!(killed.answer(), "at-2");
-    killed.kill();
-    world.move_database_back();
+    world.spooled_and_killed("killed").await;
     let permit = world.permit();
     let other = world.process("other", LATER + 1);
     other

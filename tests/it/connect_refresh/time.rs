@@ -1,7 +1,12 @@
 //! Waiting as a provider asks for it, lifetimes of all kinds, and clocks that are set.
 
+use std::time::Duration;
+
+use futures_util::{future::join_all, poll};
+use tokio::time;
+
 use super::{
-    LATER, World,
+    LATER, LEASE, World, at_once,
     issuer::{Plan, Reuse},
     told,
 };
@@ -125,12 +130,66 @@ async fn a_clock_that_is_set_back_costs_none() {
     assert_eq!(world.issuer.refreshes(), 1);
 }
 
+/// The clock is set while the provider has a request: whatever it says, that stays the only one.
 #[tokio::test]
-async fn a_lease_that_a_clock_left_behind_holds_nobody_up() {
+async fn a_clock_that_is_set_forth_and_back_during_a_refresh_costs_none() {
+    let world = World::connected(Reuse::Kills).await;
+    let permit = world.permit();
+    let process = world.process("process", LATER);
+    world.issuer.plan(Plan::HoldLast);
+    let waiting = || join_all((0..64).map(|_| process.token(&permit)));
+    let (first, second) = tokio::join!(waiting(), async {
+        world.issuer.done(1).await;
+        process.clock.set(24 * LATER);
+        let mut more = Box::pin(waiting());
+        assert!(poll!(&mut more).is_pending());
+        process.clock.set(0);
+        world.issuer.release();
+        more.await
+    });
+    for token in first.into_iter().chain(second) {
+        assert_eq!(token.unwrap(), "at-2");
+    }
+    for seconds in [0, LATER, LATER + 60] {
+        process.clock.set(seconds);
+        assert_eq!(process.token(&permit).await.unwrap(), "at-2", "{seconds}");
+    }
+    process.connections.drain().await;
+    assert_eq!(world.issuer.refreshes(), 1);
+    assert!(world.issuer.is_alive("rt-2"));
+}
+
+/// The same while another process has a request under way, whose lease seems to end in the far future.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_is_set_back_during_the_refresh_of_another_costs_none() {
+    let world = World::connected(Reuse::Kills).await;
+    let permit = world.permit();
+    world.issuer.plan(Plan::HoldLast);
+    let mut ahead = world.other("ahead", 3 * LATER);
+    ahead.ask();
+    world.issuer.done(1).await;
+    let back = world.process("back", LATER);
+    let held_up = back.token_before(&permit, at_once()).await.unwrap_err();
+    assert_eq!(told(&held_up), "connect.unavailable");
+    world.issuer.release();
+    assert_eq!(ahead.answer(), "at-2");
+    assert_eq!(back.token(&permit).await.unwrap(), "at-2");
+    assert_eq!(world.issuer.refreshes(), 1);
+    assert!(world.issuer.is_alive("rt-2"));
+}
+
+#[tokio::test]
+async fn a_lease_that_a_clock_left_behind_holds_up_no_longer_than_another() {
     let world = World::connected(Reuse::Kills).await;
     let far = "UPDATE grants SET holder = x'07', until = 4000000000, sent = 1";
     world.sql().execute(far, []).unwrap();
     let process = world.process("process", LATER);
+    let held_up = process.token_before(&world.permit(), at_once()).await;
+    assert_eq!(told(&held_up.unwrap_err()), "connect.unavailable");
+    assert_eq!(world.issuer.refreshes(), 0);
+    time::pause();
+    time::advance(Duration::from_secs(LEASE)).await;
+    time::resume();
     assert_eq!(process.token(&world.permit()).await.unwrap(), "at-2");
     assert_eq!(world.issuer.refreshes(), 1);
 }

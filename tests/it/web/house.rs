@@ -10,7 +10,12 @@ use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::{net::TcpStream, runtime::Handle, sync::mpsc};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    runtime::Handle,
+    sync::mpsc,
+};
 use tokio_util::sync::CancellationToken;
 use tollgate::{
     address::{Grant, Host, Leg, Port, Rules},
@@ -32,6 +37,7 @@ use tollgate::{
 use super::sign_ins::Hand;
 use crate::{
     egress::{ample, no_roots},
+    listen::front::{Client, dial},
     support::{
         client::patiently,
         dialer::{RecordingDialer, TableResolver},
@@ -78,6 +84,15 @@ impl House {
 
     /// Pages at `public_url`, for the people whom `identity` knows.
     pub(super) async fn at(
+        public_url: &'static str,
+        identity: impl FnOnce(Arc<Hand>) -> Identity,
+    ) -> Self {
+        Self::within(Limits::default(), public_url, identity).await
+    }
+
+    /// The same, with these bounds.
+    pub(super) async fn within(
+        limits: Limits,
         public_url: &'static str,
         identity: impl FnOnce(Arc<Hand>) -> Identity,
     ) -> Self {
@@ -139,7 +154,7 @@ impl House {
             panic!("a TCP listener");
         };
         let drain = CancellationToken::new();
-        let lobby = Lobby::new(Limits::default(), None, metrics.clone(), drain.clone());
+        let lobby = Lobby::new(limits, None, metrics.clone(), drain.clone());
         let socket = bound.sockets.pop().unwrap();
         tokio::spawn(accept(socket, lobby, web.clone()));
         Self {
@@ -171,6 +186,11 @@ impl House {
             house: self,
             cookies: BTreeMap::new(),
         }
+    }
+
+    /// A client that says what it is told to.
+    pub(super) async fn connect(&self) -> Client<TcpStream> {
+        Client(dial(self.address).await)
     }
 
     /// Sends a request as it is.
@@ -396,13 +416,15 @@ impl Visitor<'_> {
 }
 
 /// Sends a request as it is.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is a browser's side: it connects to Tollgate, on loopback"
-)]
 pub(super) async fn send(address: SocketAddr, request: Request<Full<Bytes>>) -> Page {
-    let stream = TcpStream::connect(address).await.unwrap();
-    let io = TokioIo::new(stream);
+    read(TokioIo::new(dial(address).await), request).await
+}
+
+/// The page that answers a request on a connection.
+pub(super) async fn read<S>(io: TokioIo<S>, request: Request<Full<Bytes>>) -> Page
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
     tokio::spawn(connection);
     let answer = patiently(sender.send_request(request)).await.unwrap();

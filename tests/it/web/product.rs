@@ -11,7 +11,7 @@ use tollgate::{
 
 use super::house::{field, form, send};
 
-fn folder(text: &str) -> TempDir {
+pub(super) fn folder(text: &str) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let policy = dir.path().join("policy");
     for made in [&policy, &dir.path().join("state")] {
@@ -20,12 +20,17 @@ fn folder(text: &str) -> TempDir {
     }
     let head = format!("state_dir = \"{}\"\n", dir.path().join("state").display());
     let file = policy.join("tollgate.toml");
-    fs::write(&file, head + text).unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    write(&file, &(head + text));
     dir
 }
 
-fn begin(dir: &Path) -> Running {
+/// Writes a file that nobody else reads.
+pub(super) fn write(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+pub(super) fn begin(dir: &Path) -> Running {
     start(Options {
         workers: NonZeroUsize::MIN,
         ..Options::new(Loader::new(dir.join("policy"), Environment::default()))
@@ -34,7 +39,7 @@ fn begin(dir: &Path) -> Running {
 }
 
 /// What `tollgate login` says, and whether it worked.
-async fn login(dir: &Path, words: &[&str]) -> (bool, String, String) {
+pub(super) async fn login(dir: &Path, words: &[&str]) -> (bool, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
     command.arg("login").args(words).env_clear();
     command.env("TOLLGATE_POLICY", dir.join("policy"));
@@ -44,13 +49,13 @@ async fn login(dir: &Path, words: &[&str]) -> (bool, String, String) {
     (said.status.success(), text(said.stdout), text(said.stderr))
 }
 
-async fn end(running: Running) {
+pub(super) async fn end(running: Running) {
     running.handle().drain();
     let ended = tokio::task::spawn_blocking(move || running.wait());
     ended.await.unwrap().unwrap();
 }
 
-const LISTEN: &str = "[listen]\nagents = \"\"\negress = \"\"\nops = \"\"\n";
+pub(super) const LISTEN: &str = "[listen]\nagents = \"\"\negress = \"\"\nops = \"\"\n";
 
 #[tokio::test]
 async fn the_command_line_prints_a_link_that_signs_in() {

@@ -6,9 +6,15 @@ use crate::{
     address::{Host, Leg, Scheme, Target},
     clock::{Clock, SystemClock},
     config::{Environment, Method, Settings},
-    policy::{Access, AccessMode, Auth, Local, Pin, Server, Snapshot, lints},
+    policy::{
+        Access, AccessMode, Approval, Auth, Local, Pin, Server, Snapshot, ToolOverride, lints,
+    },
+    refusal::Code,
     secret::Source,
 };
+
+/// Tools of a server that a warning names.
+const NAMED: usize = 8;
 
 /// All of them; `servers` stand in the order in which they are told of.
 pub(super) fn warnings(
@@ -35,6 +41,7 @@ pub(super) fn warnings(
             .iter()
             .filter_map(|server| unused(server, method, policy)),
     );
+    warnings.extend(servers.iter().filter_map(|server| asking(server)));
     warnings.extend(servers.iter().filter_map(|server| in_plain_text(server)));
     warnings.extend(idle_rules(method, policy));
     warnings
@@ -146,6 +153,32 @@ fn unpinned(server: &Server) -> Option<String> {
         format!(
             "server `{name}` offers nothing: pins/{name}.json is not there; write it with `tollgate pin {name} \
              --accept-all` while tollgate runs"
+        )
+    })
+}
+
+/// A server with tools for which somebody is to be asked, and nobody can be.
+fn asking(server: &Server) -> Option<String> {
+    let asks = |own: &ToolOverride| {
+        let asks = matches!(own.approval, Some(Approval::Ask | Approval::AlwaysAsk));
+        asks && !own.hidden
+    };
+    let asking = server.tools.iter().filter(|(_, own)| asks(own));
+    let names: BTreeSet<String> = asking
+        .map(|(name, _)| format!("`{}`", name.escape_debug()))
+        .collect();
+    let listed = names.iter().take(NAMED).map(String::as_str);
+    let mut listed: Vec<&str> = listed.collect();
+    if names.len() > NAMED {
+        listed.push("…");
+    }
+    (!names.is_empty()).then(|| {
+        format!(
+            "server `{}` refuses every call of {} ({}): approval = \"ask\" and \"always-ask\" want somebody to be asked, which \
+             this version cannot; set approval = \"never\", or remove it for read_only to decide",
+            server.name,
+            listed.join(", "),
+            Code::ApprovalUnavailable.as_str()
         )
     })
 }

@@ -2,9 +2,10 @@
 
 use std::{fmt, time::Duration};
 
-use oauth2::{RequestTokenError, basic::BasicErrorResponse};
-
-use super::{Tokens, provider::Unanswered};
+use super::{
+    Tokens,
+    provider::{Answer, Unanswered},
+};
 use crate::{connect::provider::fetch::Unfetched, egress};
 
 /// Why there are no tokens.
@@ -38,15 +39,6 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What was stored or configured as a URL is none.
-    pub(super) fn no_url() -> Self {
-        Self::unclear(
-            true,
-            false,
-            "the token endpoint or the redirect URI is no URL".to_owned(),
-        )
-    }
-
     fn unclear(unsent: bool, answered: bool, what: String) -> Self {
         Self::Transient {
             retry_after: None,
@@ -150,21 +142,15 @@ impl Refused {
 
 /// Tells a refusal from a failure.
 pub(super) fn sorted(
-    answer: Result<Tokens, RequestTokenError<Unanswered, BasicErrorResponse>>,
+    answer: Result<Answer, Unanswered>,
 ) -> Result<Result<Tokens, Refused>, Failure> {
     match answer {
-        Ok(tokens) => Ok(Ok(tokens)),
-        Err(RequestTokenError::ServerResponse(said)) => Ok(Err(Refused {
+        Ok(Answer::Granted(granted)) => Ok(Ok(granted.into())),
+        Ok(Answer::Refused(said)) => Ok(Err(Refused {
             error: said.error().as_ref().to_owned(),
             description: said.error_description().cloned(),
         })),
-        Err(RequestTokenError::Request(unanswered)) => Err(failure(unanswered)),
-        // Neither is shown: both may hold the answer.
-        Err(RequestTokenError::Parse(..) | RequestTokenError::Other(_)) => Err(Failure::unclear(
-            false,
-            false,
-            "the answer of the token endpoint was not understood".to_owned(),
-        )),
+        Err(unanswered) => Err(failure(unanswered)),
     }
 }
 
@@ -189,5 +175,6 @@ fn failure(unanswered: Unanswered) -> Failure {
             what: unanswered.to_string(),
         },
         Unanswered::Neither(_) => Failure::unclear(false, true, unanswered.to_string()),
+        Unanswered::NotUnderstood => Failure::unclear(false, false, unanswered.to_string()),
     }
 }

@@ -1,17 +1,11 @@
-//! A token endpoint as the `oauth2` crate asks it: over the judged way out, and answered in the one form.
+//! A token endpoint: asked over the judged way out, and answered in the one form.
 
-use std::{future::Future, pin::Pin, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::{
-    Response, StatusCode,
-    header::{AUTHORIZATION, CONTENT_TYPE},
-};
-use oauth2::{
-    AccessToken, AsyncHttpClient, HttpRequest, HttpResponse, RefreshToken, Scope, TokenResponse,
-    basic::BasicTokenType,
-};
-use serde::{Deserialize, Serialize};
+use http::{HeaderName, HeaderValue, StatusCode};
+use oauth2::{AccessToken, RefreshToken, Scope, basic::BasicErrorResponse};
+use serde::Deserialize;
 use zeroize::{Zeroize as _, Zeroizing};
 
 use super::answer::{Canonical, Unclear, canonical};
@@ -43,30 +37,25 @@ pub(super) enum Unanswered {
     /// The tokens need a proof that is not made here.
     #[error("its tokens are of the kind `{0}`, expected `Bearer`")]
     TokenType(String),
+    /// Nobody can make anything of it.
+    #[error("the answer of the token endpoint was not understood")]
+    NotUnderstood,
 }
 
-impl<'c> AsyncHttpClient<'c> for Provider<'_> {
-    type Error = Unanswered;
-    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, Unanswered>> + Send + 'c>>;
-
-    fn call(&'c self, request: HttpRequest) -> Self::Future {
-        Box::pin(self.ask(request))
-    }
+/// What a token endpoint said.
+pub(super) enum Answer {
+    Granted(Granted),
+    Refused(BasicErrorResponse),
 }
 
 impl Provider<'_> {
-    async fn ask(&self, request: HttpRequest) -> Result<HttpResponse, Unanswered> {
-        let (mut head, body) = request.into_parts();
-        let mut fields = Vec::with_capacity(2);
-        for name in [CONTENT_TYPE, AUTHORIZATION] {
-            if let Some(value) = head.headers.remove(&name) {
-                fields.push((name, value));
-            }
-        }
-        let answer = self
-            .way
-            .post(self.url, &fields, Zeroizing::new(body))
-            .await?;
+    /// Sends a form.
+    pub(super) async fn ask(
+        &self,
+        fields: &[(HeaderName, HeaderValue)],
+        body: Zeroizing<Vec<u8>>,
+    ) -> Result<Answer, Unanswered> {
+        let answer = self.way.post(self.url, fields, body).await?;
         if is_transient(&answer) {
             return Err(Unanswered::Busy {
                 status: answer.status,
@@ -75,15 +64,14 @@ impl Provider<'_> {
         }
         let form = canonical(answer.status, &media_type(&answer), &answer.body);
         wipe(answer.body);
-        let (status, mut body) = match form {
-            Ok(Canonical::Granted(body)) => (StatusCode::OK, body),
-            Ok(Canonical::Refused(body)) => (StatusCode::BAD_REQUEST, Zeroizing::new(body)),
+        let read = match form {
+            Ok(Canonical::Granted(body)) => serde_json::from_slice(&body).map(Answer::Granted),
+            Ok(Canonical::Refused(body)) => serde_json::from_slice(&body).map(Answer::Refused),
             Err(Unclear::Neither) => return Err(Unanswered::Neither(answer.status)),
             Err(Unclear::TokenType(kind)) => return Err(Unanswered::TokenType(kind)),
         };
-        let mut response = Response::new(std::mem::take(&mut *body));
-        *response.status_mut() = status;
-        Ok(response)
+        // The error may hold a part of the answer, and is not shown.
+        read.map_err(|_| Unanswered::NotUnderstood)
     }
 }
 
@@ -95,36 +83,11 @@ fn wipe(bytes: Bytes) {
 }
 
 /// Tokens, in the one form.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Deserialize)]
 pub(super) struct Granted {
     pub(super) access_token: AccessToken,
-    pub(super) token_type: BasicTokenType,
     pub(super) expires_in: Option<u64>,
     pub(super) refresh_token: Option<RefreshToken>,
     pub(super) refresh_expires_in: Option<u64>,
     pub(super) scopes: Option<Vec<Scope>>,
-}
-
-impl TokenResponse for Granted {
-    type TokenType = BasicTokenType;
-
-    fn access_token(&self) -> &AccessToken {
-        &self.access_token
-    }
-
-    fn token_type(&self) -> &BasicTokenType {
-        &self.token_type
-    }
-
-    fn expires_in(&self) -> Option<Duration> {
-        self.expires_in.map(Duration::from_secs)
-    }
-
-    fn refresh_token(&self) -> Option<&RefreshToken> {
-        self.refresh_token.as_ref()
-    }
-
-    fn scopes(&self) -> Option<&Vec<Scope>> {
-        self.scopes.as_ref()
-    }
 }

@@ -45,17 +45,27 @@ fn row(lease: Option<(i64, bool)>, next_try: Option<i64>) -> GrantRow {
 
 #[test]
 fn a_lease_is_somebodys_until_it_runs_out() {
-    let turn = |until, sent| turn(&row(Some((until, sent)), None), NOW);
-    assert_eq!(super::turn(&row(None, None), NOW), Turn::Free);
+    let patience = Patience::new();
+    let turn = |until, sent| patience.turn(&row(Some((until, sent)), None), NOW);
+    assert_eq!(patience.turn(&row(None, None), NOW), Turn::Free);
     assert_eq!(turn(NOW + 30, true), Turn::Taken);
     assert_eq!(turn(NOW + 1, false), Turn::Taken);
     assert_eq!(turn(NOW, true), Turn::Abandoned);
     assert_eq!(turn(NOW, false), Turn::Free);
-    assert_eq!(
-        turn(NOW + 61, true),
-        Turn::Abandoned,
-        "left behind by a clock"
-    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_a_clock_left_behind_stands_for_as_long_as_any() {
+    let patience = Patience::new();
+    let left = row(Some((NOW + 61, true)), None);
+    assert_eq!(patience.turn(&left, NOW), Turn::Taken);
+    tokio::time::advance(Duration::from_secs(29)).await;
+    assert_eq!(patience.turn(&left, NOW - 3600), Turn::Taken);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(patience.turn(&left, NOW), Turn::Abandoned);
+    let mut next = row(Some((NOW + 61, false)), None);
+    next.lease.as_mut().expect("a lease").fence = 2;
+    assert_eq!(patience.turn(&next, NOW), Turn::Taken, "another claim");
 }
 
 #[test]
