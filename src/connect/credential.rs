@@ -5,20 +5,21 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use zeroize::Zeroizing;
 
 use super::{
-    Challenge, Error, GrantState, Inner, Key, discovered,
+    Challenge, Error, GrantState, Inner, discovered,
     flights::Ended,
     grant,
     grant::Payload,
-    inner, kept,
+    inner,
     known::{self, Known},
     life::Age,
     refresh::{self, Ask},
-    secrets::{self, Entered},
+    secrets::{self, refusals},
     verdict::{self, REFUSED},
 };
 use crate::{
     deadline::{Deadline, until},
     policy::{Auth, Permit, Shared},
+    secret::Secret,
     vault::Credential,
 };
 
@@ -36,8 +37,13 @@ pub(super) async fn current(
 ) -> Result<Option<Credential>, Error> {
     match &permit.server().auth {
         Auth::None => Ok(None),
-        Auth::Shared(secret) => shared(permit, secret).map(Some),
-        Auth::Bearer | Auth::Header(_) => entered(inner, permit).await.map(Some),
+        Auth::Shared(Shared {
+            secret: Some(secret),
+            ..
+        }) => shared(permit, secret).map(Some),
+        Auth::Bearer | Auth::Header(_) | Auth::Shared(_) => {
+            secrets::current(inner, permit).await.map(Some)
+        }
         Auth::OAuth(_) => token(inner, permit, deadline).await.map(Some),
     }
 }
@@ -57,19 +63,18 @@ pub(super) async fn another(
             permit,
             "it demands a credential, and its file has no [auth]",
         ),
-        Auth::Shared(secret) => match shared(permit, secret)? {
+        Auth::Shared(Shared {
+            secret: Some(secret),
+            ..
+        }) => match shared(permit, secret)? {
             credential if other(&credential) => Ok(credential),
             _ => unusable(
                 permit,
                 "it refuses the secret that the operator keeps for it",
             ),
         },
-        Auth::Bearer | Auth::Header(_) => {
-            inner.secrets.forget(&inner::key(permit));
-            match entered(inner, permit).await? {
-                credential if other(&credential) => Ok(credential),
-                _ => Err(again(permit, REFUSED)),
-            }
+        Auth::Bearer | Auth::Header(_) | Auth::Shared(_) => {
+            refusals::another(inner, permit, used).await
         }
         Auth::OAuth(_) => {
             // It is for the next flow, and stops nothing now.
@@ -104,6 +109,9 @@ pub(super) async fn elsewhere(
 
 /// The server answered 401 to `used`, which came in the place of another: what to tell the caller.
 pub(super) async fn refused_again(inner: &Inner, permit: &Permit, used: &Credential) -> Error {
+    if is_kept(permit) {
+        return refusals::refused(inner, permit, used).await;
+    }
     if let Auth::OAuth(_) = permit.server().auth
         && let Ok(Some(known)) = known::read(inner, &inner::key(permit)).await
         && let Some(payload) = known.open(inner)
@@ -115,11 +123,26 @@ pub(super) async fn refused_again(inner: &Inner, permit: &Permit, used: &Credent
     again(permit, REFUSED)
 }
 
-fn shared(permit: &Permit, shared: &Shared) -> Result<Credential, Error> {
-    let secret = shared.secret.expose();
-    let credential = match &shared.header {
-        Some(name) => Credential::header(name.clone(), secret),
-        None => Credential::bearer(secret),
+/// The server let `used` in: where it was kept as refused, it is so no more.
+pub(super) fn taken(inner: &Arc<Inner>, permit: &Permit, used: &Credential) {
+    if is_kept(permit) {
+        refusals::taken(inner, permit, used);
+    } else if permit.server().auth.oauth().is_some() {
+        verdict::taken(inner, permit, used);
+    }
+}
+
+/// Whether a static secret of the vault is sent.
+fn is_kept(permit: &Permit) -> bool {
+    let auth = &permit.server().auth;
+    matches!(auth, Auth::Bearer | Auth::Header(_)) || auth.is_in_vault()
+}
+
+/// The secret that the operator keeps beside the policy.
+fn shared(permit: &Permit, secret: &Secret) -> Result<Credential, Error> {
+    let credential = match permit.server().auth.header() {
+        Some(name) => Credential::header(name.clone(), secret.expose()),
+        None => Credential::bearer(secret.expose()),
     };
     match credential {
         Some(credential) => Ok(credential),
@@ -128,33 +151,6 @@ fn shared(permit: &Permit, shared: &Shared) -> Result<Credential, Error> {
             "the operator's secret for it cannot stand in a header",
         ),
     }
-}
-
-/// The secret that the permit's owner entered.
-async fn entered(inner: &Inner, permit: &Permit) -> Result<Credential, Error> {
-    let of = inner::key(permit);
-    let key = Key::Secret(of.clone());
-    let row = match inner.secrets.believed(&of) {
-        Some(row) => row,
-        None => {
-            let before = inner.secrets.before();
-            let Some(row) = inner.records.read(&key).await? else {
-                return Err(required(permit));
-            };
-            let row = Arc::new(row);
-            inner.secrets.learn(&of, row.clone(), before);
-            row
-        }
-    };
-    let entered: Option<Entered> = kept::open(inner, &key, &row);
-    let entered = entered.ok_or_else(|| again(permit, "unreadable"))?;
-    let entered =
-        secrets::check(entered, Some(permit.server())).map_err(|reason| again(permit, reason))?;
-    let credential = match &permit.server().auth {
-        Auth::Header(name) => Credential::header(name.clone(), entered.value.as_bytes()),
-        _ => Credential::bearer(entered.value.as_bytes()),
-    };
-    credential.ok_or(Error::Secret)
 }
 
 /// The access token of the permit's connection: as it is while it is good, another once it is over.

@@ -8,8 +8,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{
-    GrantKey, Needs, Records, Row, Terms, cache::Cache, flights::Flights, known::Known,
-    lease::Patience, refresh, spool::Spool,
+    GrantKey, Key, Needs, Records, Terms, cache::Cache, flights::Flights, known::Known,
+    lease::Patience, refresh, secrets::Held, spool::Spool,
 };
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
@@ -40,7 +40,7 @@ pub(super) struct Inner {
     pub(super) holder: Uuid,
     pub(super) cache: Cache<GrantKey, Known>,
     /// Static secrets, sealed.
-    pub(super) secrets: Cache<GrantKey, Row>,
+    pub(super) secrets: Cache<Key, Held>,
     pub(super) flights: Flights,
     pub(super) patience: Patience,
     pub(super) spool: Spool,
@@ -103,7 +103,7 @@ impl Inner {
     /// Nothing of a connection that is gone, or another now, is believed any more.
     pub(super) fn forget(&self, key: &GrantKey) {
         self.cache.forget(key);
-        self.secrets.forget(key);
+        self.secrets.forget(&Key::Secret(key.clone()));
         self.spool.distrust(key);
     }
 

@@ -105,6 +105,7 @@ fn refusal(error: connect::Error) -> Refusal {
 pub(super) fn is_missing(code: Code) -> bool {
     use Code as C;
     let more = [
+        C::ConnectShared,
         C::ConnectTransient,
         C::ConnectUnusable,
         C::ConnectClient,

@@ -29,6 +29,9 @@ pub(super) fn meaning(connection: &Connection, entered: bool) -> String {
             moment(*until)
         ),
         State::Connected => connected(connection),
+        State::NeedsReconnect(why) if entered => {
+            format!("{}: enter another.", secret_reason(why))
+        }
         State::NeedsReconnect(why) => format!("The connection has ended: {}.", reason(why)),
         State::MorePermissions(_) => {
             "It works, and the server asks for permissions that you have not given yet.".to_owned()
@@ -59,6 +62,15 @@ fn reason(word: &str) -> &str {
         "refused" => "the server no longer accepts it",
         "unreadable" => "what was kept of it cannot be read",
         other => other,
+    }
+}
+
+/// Why a secret cannot be used.
+fn secret_reason(word: &str) -> &'static str {
+    match word {
+        "refused" => "The server does not accept the secret that you entered",
+        "origin_changed" => "The server has moved to another address, which the secret is not for",
+        _ => "The secret that you entered cannot be read",
     }
 }
 

@@ -195,7 +195,7 @@ async fn a_shared_secret_and_none_at_all() {
     let process = world.process("process", 0);
     let shared = with(Auth::Shared(Shared {
         header: None,
-        secret: Secret::new(b"everybody's".to_vec()).into(),
+        secret: Some(Secret::new(b"everybody's".to_vec()).into()),
     }));
     assert_eq!(process.token(&shared).await.unwrap(), "everybody's");
     let refused = process

@@ -428,7 +428,7 @@ fn policy() -> Snapshot {
     };
     let shared = Shared {
         header: None,
-        secret: Arc::new(Secret::new(b"the-operators-own".to_vec())),
+        secret: Some(Arc::new(Secret::new(b"the-operators-own".to_vec()))),
     };
     let servers = [
         server("demo", Some(HOSTILE), Auth::OAuth(Box::new(knobs))),
