@@ -58,6 +58,7 @@ pub use records::*;
 pub use reseal::{Resealed, reseal};
 use secrets::shared;
 pub use secrets::shared::SharedSecret;
+pub use spool::spooled;
 pub use terms::Terms;
 pub use view::{Connection, State};
 

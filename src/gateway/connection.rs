@@ -1,6 +1,7 @@
 //! Connections of callers to servers: what requests show of them, and what callers are told who have none.
 
 pub(super) mod first;
+pub(super) mod offered;
 pub(super) mod standing;
 pub(super) mod waiting;
 

@@ -122,6 +122,10 @@ mod tests {
                 "Needs you: The connection has ended: a renewal broke off, and its answer was lost.",
             ),
             (
+                State::NeedsReconnect("refused".to_owned()),
+                "Needs you: The connection has ended: the server no longer accepts it.",
+            ),
+            (
                 State::MorePermissions(Vec::new()),
                 "Wants more permissions: It works, and the server asks for permissions that you have not given yet.",
             ),
@@ -133,6 +137,27 @@ mod tests {
                 meaning(&connection, false)
             );
             assert_eq!(text, words);
+        }
+    }
+
+    #[test]
+    fn a_secret_that_cannot_be_used_is_to_be_entered_again() {
+        for (reason, words) in [
+            (
+                "refused",
+                "The server does not accept the secret that you entered: enter another.",
+            ),
+            (
+                "origin_changed",
+                "The server has moved to another address, which the secret is not for: enter another.",
+            ),
+            (
+                "unreadable",
+                "The secret that you entered cannot be read: enter another.",
+            ),
+        ] {
+            let connection = connection(State::NeedsReconnect(reason.to_owned()));
+            assert_eq!(meaning(&connection, true), words);
         }
     }
 }

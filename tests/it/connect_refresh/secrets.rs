@@ -157,10 +157,9 @@ async fn the_operators_secret_is_sent_for_everybody_of_its_tenant_and_nobody_els
     let header = maker(Auth::Shared(Shared {
         header: Some("x-api-key".parse().unwrap()),
         secret: None,
-    }));
-    let headed = process
-        .connections
-        .credential(&header.permit(), super::soon());
+    }))
+    .permit();
+    let headed = process.connections.credential(&header, super::soon());
     let headed = headed.await.unwrap().unwrap();
     assert_eq!(
         (headed.name().as_str(), headed.value().as_bytes()),

@@ -176,6 +176,7 @@ impl Case {
             parent: None,
             limits: ServerLimits::default(),
             calls: CallLimits::default(),
+            connected_only: false,
             own_addresses: Vec::new(),
             own_listeners: Vec::new(),
         };

@@ -420,7 +420,7 @@ pub(super) fn field(name: &str, value: &str) -> (String, String) {
 }
 
 /// A server of each kind, and one of another tenant.
-fn policy() -> Snapshot {
+pub(super) fn policy() -> Snapshot {
     let knobs = OAuth {
         allow_http_loopback: true,
         revoke: true,
