@@ -19,7 +19,7 @@ fn served() -> (Place, Served) {
     fs::create_dir(&servers).expect("a folder");
     fs::set_permissions(&servers, fs::Permissions::from_mode(0o700)).expect("a mode");
     server(&place, "notes", "tenants = [\"default\", \"acme\"]\n");
-    server(&place, "wiki", "");
+    server(&place, "wiki", "tenants = [\"default\"]\n");
     let served = Served::start(&place);
     (place, served)
 }

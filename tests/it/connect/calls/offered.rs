@@ -59,7 +59,12 @@ impl Rig {
 
     /// Code and message of what is refused.
     async fn refused(&self, agent: &Agent, method: &str, params: &str) -> (String, String) {
-        let reply = self.send(agent, method, params).await;
+        let ask = agent.request("1", method, params);
+        let ask = match method {
+            "resources/read" if agent.is_modern() => ask.set("Mcp-Name", "file:///a"),
+            _ => ask,
+        };
+        let reply = self.house.send(ask).await;
         let body = reply.json();
         let words = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let error = &body["error"];
