@@ -12,8 +12,8 @@ use crate::{
     refusal::{Code, Refusal},
 };
 
-/// What is wrong where there is none, in [`SharedSecret::wrong`].
-const MISSING: &str = "missing";
+/// What is wrong where there is none in the vault, in [`SharedSecret::wrong`].
+const NONE: [&str; 2] = ["missing", "file_refused"];
 
 /// All of them.
 pub(super) async fn list(core: &Core) -> Answer {
@@ -88,7 +88,10 @@ async fn take(core: &Core, of: SecretOf) -> Result<SecretOf, String> {
     let all = all.map_err(|error| Refusal::from(error).text())?;
     let is_meant = |secret: &&SharedSecret| {
         secret.server == of.server
-            && secret.wrong.as_deref() != Some(MISSING)
+            && !secret
+                .wrong
+                .as_deref()
+                .is_some_and(|wrong| NONE.contains(&wrong))
             && of
                 .tenant
                 .as_ref()

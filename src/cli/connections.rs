@@ -76,6 +76,9 @@ fn text(connections: &[Connection], styles: Styles) -> String {
 /// How a secret of the operator's stands.
 fn shared(state: &State, server: &str) -> String {
     match state {
+        State::NeedsReconnect(reason) if reason == "file_refused" => {
+            "secret refused by the server: replace what auth.secret in its file names".to_owned()
+        }
         State::NeedsReconnect(reason) => {
             format!("secret to be set again ({reason}): `tollgate secret set {server}`")
         }

@@ -150,6 +150,11 @@ pub(super) fn wrong(secret: &SharedSecret) -> String {
                 "{server} ({tenant}) is asked for by no file; `tollgate secret remove {server}`"
             );
         }
+        Some("file_refused") => {
+            return format!(
+                "{server} ({tenant}) is refused by the server; replace what auth.secret in its file names"
+            );
+        }
         _ => "cannot be read",
     };
     format!("{server} ({tenant}) {why}; `tollgate secret set {server}`")
@@ -182,6 +187,7 @@ mod tests {
             secret("d", at, Some("origin_changed")),
             secret("e", None, Some("unreadable")),
             secret("f", at, Some("unused")),
+            secret("g", None, Some("file_refused")),
         ];
         assert_eq!(
             text(&listed, Styles::plain()),
@@ -191,7 +197,8 @@ mod tests {
              c (default) is refused by the server; `tollgate secret set c`\n\
              d (default) was set for another address of the server; `tollgate secret set d`\n\
              e (default) cannot be read; `tollgate secret set e`\n\
-             f (default) is asked for by no file; `tollgate secret remove f`\n"
+             f (default) is asked for by no file; `tollgate secret remove f`\n\
+             g (default) is refused by the server; replace what auth.secret in its file names\n"
         );
     }
 }

@@ -13,13 +13,12 @@ use super::{
     known::{self, Known},
     life::Age,
     refresh::{self, Ask},
-    secrets::{self, refusals},
+    secrets::{self, of_file, refusals},
     verdict::{self, REFUSED},
 };
 use crate::{
     deadline::{Deadline, until},
     policy::{Auth, Permit, Shared},
-    secret::Secret,
     vault::Credential,
 };
 
@@ -40,7 +39,7 @@ pub(super) async fn current(
         Auth::Shared(Shared {
             secret: Some(secret),
             ..
-        }) => shared(permit, secret).map(Some),
+        }) => of_file::current(inner, permit, secret).map(Some),
         Auth::Bearer | Auth::Header(_) | Auth::Shared(_) => {
             secrets::current(inner, permit).await.map(Some)
         }
@@ -56,8 +55,6 @@ pub(super) async fn another(
     challenge: &Challenge,
     deadline: Deadline,
 ) -> Result<Credential, Error> {
-    let other =
-        |credential: &Credential| used.is_none_or(|used| used.digest() != credential.digest());
     match &permit.server().auth {
         Auth::None => unusable(
             permit,
@@ -66,13 +63,7 @@ pub(super) async fn another(
         Auth::Shared(Shared {
             secret: Some(secret),
             ..
-        }) => match shared(permit, secret)? {
-            credential if other(&credential) => Ok(credential),
-            _ => unusable(
-                permit,
-                "it refuses the secret that the operator keeps for it",
-            ),
-        },
+        }) => of_file::another(inner, permit, secret, used),
         Auth::Bearer | Auth::Header(_) | Auth::Shared(_) => {
             refusals::another(inner, permit, used).await
         }
@@ -112,6 +103,9 @@ pub(super) async fn refused_again(inner: &Inner, permit: &Permit, used: &Credent
     if is_kept(permit) {
         return refusals::refused(inner, permit, used).await;
     }
+    if let Auth::Shared(_) = permit.server().auth {
+        return of_file::refused(inner, permit, used);
+    }
     if let Auth::OAuth(_) = permit.server().auth
         && let Ok(Some(known)) = known::read(inner, &inner::key(permit)).await
         && let Some(payload) = known.open(inner)
@@ -127,8 +121,12 @@ pub(super) async fn refused_again(inner: &Inner, permit: &Permit, used: &Credent
 pub(super) fn taken(inner: &Arc<Inner>, permit: &Permit, used: &Credential) {
     if is_kept(permit) {
         refusals::taken(inner, permit, used);
-    } else if permit.server().auth.oauth().is_some() {
-        verdict::taken(inner, permit, used);
+        return;
+    }
+    match &permit.server().auth {
+        Auth::OAuth(_) => verdict::taken(inner, permit, used),
+        Auth::Shared(_) => of_file::taken(inner, permit, used),
+        Auth::None | Auth::Bearer | Auth::Header(_) => {}
     }
 }
 
@@ -136,21 +134,6 @@ pub(super) fn taken(inner: &Arc<Inner>, permit: &Permit, used: &Credential) {
 fn is_kept(permit: &Permit) -> bool {
     let auth = &permit.server().auth;
     matches!(auth, Auth::Bearer | Auth::Header(_)) || auth.is_in_vault()
-}
-
-/// The secret that the operator keeps beside the policy.
-fn shared(permit: &Permit, secret: &Secret) -> Result<Credential, Error> {
-    let credential = match permit.server().auth.header() {
-        Some(name) => Credential::header(name.clone(), secret.expose()),
-        None => Credential::bearer(secret.expose()),
-    };
-    match credential {
-        Some(credential) => Ok(credential),
-        None => unusable(
-            permit,
-            "the operator's secret for it cannot stand in a header",
-        ),
-    }
 }
 
 /// The access token of the permit's connection: as it is while it is good, another once it is over.

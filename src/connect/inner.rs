@@ -8,8 +8,14 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{
-    GrantKey, Key, Needs, Records, Terms, cache::Cache, flights::Flights, known::Known,
-    lease::Patience, refresh, secrets::Held, spool::Spool,
+    GrantKey, Key, Needs, Records, Terms,
+    cache::Cache,
+    flights::Flights,
+    known::Known,
+    lease::Patience,
+    refresh,
+    secrets::{Held, of_file::Files},
+    spool::Spool,
 };
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
@@ -41,6 +47,8 @@ pub(super) struct Inner {
     pub(super) cache: Cache<GrantKey, Known>,
     /// Static secrets, sealed.
     pub(super) secrets: Cache<Key, Held>,
+    /// How servers took the secrets that lie beside the policy.
+    pub(super) files: Files,
     pub(super) flights: Flights,
     pub(super) patience: Patience,
     pub(super) spool: Spool,
@@ -78,6 +86,7 @@ impl Inner {
             holder: id::ordered(needs.clock.now()),
             cache: Cache::new(),
             secrets: Cache::new(),
+            files: Files::new(),
             flights: Flights::default(),
             patience: Patience::new(),
             spool: Spool::new(needs.spool),

@@ -2,6 +2,7 @@
 //! a tenant. Each is for one server and the URL it had then.
 
 mod fit;
+pub(super) mod of_file;
 pub(super) mod refusals;
 pub(super) mod shared;
 

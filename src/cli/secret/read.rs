@@ -1,7 +1,7 @@
 //! A secret that the operator types or pipes in: never an argument, and never shown.
 
 use std::{
-    io::{self, IsTerminal, Read, Write},
+    io::{self, BufRead, IsTerminal, Read, Write},
     str,
 };
 
@@ -86,7 +86,7 @@ fn asked(server: &str) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
 }
 
 /// What is typed up to the end of the line; keys that a terminal serves itself otherwise are served here.
-fn typed(input: impl Read) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
+fn typed(input: impl BufRead) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
     let mut line = Zeroizing::new(Vec::with_capacity(ROOM));
     for byte in input.bytes() {
         match byte? {

@@ -26,7 +26,7 @@ pub(in crate::connect) struct Refused {
 }
 
 impl Refused {
-    fn again(before: Option<Self>, at: i64) -> Self {
+    pub(super) fn again(before: Option<Self>, at: i64) -> Self {
         let times = before.map_or(1, |before| before.times.saturating_add(1));
         Self { at, times }
     }

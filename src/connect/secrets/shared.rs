@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use super::{Entered, keep};
+use super::{Entered, keep, of_file};
 use crate::{
     audit::{Kind, OutcomeKind},
     connect::{Error, GrantKey, Inner, Key, Of, RecordsError, Row, kept, tell},
-    policy::{Server, Snapshot},
+    policy::{Auth, Server, Snapshot},
     refusal::Code,
     subject::Owner,
 };
 
 /// The reason where there is none.
 pub(in crate::connect) const MISSING: &str = "missing";
+
+/// The reason where it lies beside the policy, and the server refused it.
+const FILE_REFUSED: &str = "file_refused";
 
 /// Secrets that are listed at most.
 const MOST: usize = 10_000;
@@ -26,8 +29,8 @@ pub struct SharedSecret {
     pub tenant: String,
     /// When it was set, in seconds since 1970; `None` where it is missing or cannot be read.
     pub since: Option<i64>,
-    /// Why it cannot be used, in a word: `missing`, `refused`, `origin_changed`, `unreadable`, or `unused` where no file
-    /// asks for it any more.
+    /// Why it cannot be used, in a word: `missing`, `refused`, `origin_changed`, `unreadable`, `unused` where no file
+    /// asks for it any more, or `file_refused` where it is none of the vault: the server refused what its file names.
     pub wrong: Option<String>,
 }
 
@@ -132,6 +135,12 @@ pub(in crate::connect) async fn all(
             }
         }
     }
+    all.extend(
+        policy
+            .servers
+            .values()
+            .filter_map(|server| of_file(inner, server)),
+    );
     all.sort_by(|one, other| (&one.server, &one.tenant).cmp(&(&other.server, &other.tenant)));
     all.truncate(MOST);
     Ok(all)
@@ -158,6 +167,20 @@ pub(in crate::connect) fn of_nobody(tenant: &Arc<str>, server: &Arc<str>) -> Gra
         },
         server: server.clone(),
     }
+}
+
+/// One that lies beside the policy, where its server refuses it.
+fn of_file(inner: &Inner, server: &Server) -> Option<SharedSecret> {
+    let Auth::Shared(shared) = &server.auth else {
+        return None;
+    };
+    let secret = shared.secret.as_ref()?;
+    of_file::is_refused(inner, server, secret).then(|| SharedSecret {
+        server: server.name.to_string(),
+        tenant: server.tenants.join(", "),
+        since: None,
+        wrong: Some(FILE_REFUSED.to_owned()),
+    })
 }
 
 fn found(inner: &Inner, policy: &Snapshot, key: &Key, row: &Row) -> Option<SharedSecret> {

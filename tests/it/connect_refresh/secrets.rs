@@ -3,6 +3,7 @@
 use tollgate::{
     connect::{SharedSecret, State},
     policy::{Auth, Permit, Shared, Snapshot},
+    secret::Secret,
     vault::Credential,
 };
 
@@ -291,4 +292,48 @@ async fn a_row_that_was_moved_gives_no_secret() {
         let records = process.records().await;
         assert_eq!(records[0], "credential tampered refused vault.record", "{sql}");
     }
+}
+
+#[tokio::test]
+async fn a_secret_beside_the_policy_that_is_refused_rests_and_is_told_of() {
+    let world = World::new(Reuse::Kills).await;
+    let process = world.process("process", 0);
+    let of = |secret: &str| {
+        maker(Auth::Shared(Shared {
+            header: None,
+            secret: Some(Secret::new(secret.as_bytes().to_vec()).into()),
+        }))
+    };
+    let (first, policy) = (of("first").permit(), of("first").snapshot());
+    assert_eq!(process.token(&first).await.unwrap(), "first");
+    assert_eq!(process.shared(&policy).await, []);
+    let none = process.after_refusal(&first, "first").await.unwrap_err();
+    assert_eq!(told(&none), "connect.unusable");
+    assert_eq!(
+        process.refused_again(&first, "first").await,
+        "connect.unusable"
+    );
+    assert_eq!(process.why(&first).await, "connect.unusable");
+    let listed = process.shared(&policy).await;
+    assert_eq!(listed[0].wrong.as_deref(), Some("file_refused"));
+    // Another one is another one, whoever had it in hand when it came.
+    let second = of("second").permit();
+    assert_eq!(process.token(&second).await.unwrap(), "second");
+    let other = process.after_refusal(&second, "first").await.unwrap();
+    assert_eq!(other, "second");
+    assert_eq!(process.shared(&of("second").snapshot()).await, []);
+    for (now, sends) in [(59, false), (60, true)] {
+        process.clock.set(now);
+        assert_eq!(process.token(&first).await.is_ok(), sends);
+    }
+    process.connections.taken(&first, &sent("first"));
+    process.clock.set(0);
+    assert_eq!(process.token(&first).await.unwrap(), "first");
+    assert_eq!(
+        process.records().await,
+        [
+            "credential shared_refused refused connect.unusable",
+            "credential shared_usable_again allowed -"
+        ]
+    );
 }

@@ -35,7 +35,7 @@ impl Awaited {
             place: self.0,
             entry,
             id: asked.asker.id_text().unwrap_or("null").to_owned(),
-            of_tools: wants_tools(&asked.body),
+            of_tools: wants_tools(asked.body),
             acknowledged: false,
             over: false,
         };
