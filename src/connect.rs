@@ -3,65 +3,53 @@
 //! Never: shows a token, asks twice where once is enough, or sends a token to another origin than it was issued for.
 //! Fails as: [`Error`].
 
-mod asked;
-mod authorize;
-mod cache;
-pub mod challenge;
-mod change;
-mod clients;
-mod credential;
-mod disconnect;
-mod discovered;
-pub mod discovery;
-mod document;
+// What connections cannot do, and what is told of them.
 mod error;
-mod fetch;
-mod flights;
-mod flow;
-mod grant;
-mod inner;
-mod issuer;
-mod kept;
-mod known;
-mod lease;
-mod life;
-mod metadata;
-mod pending;
-pub mod pkce;
-mod records;
-mod refresh;
-pub mod register;
-mod reseal;
-pub mod resource;
-mod return_to;
-pub mod revoke;
-pub mod scopes;
-mod secrets;
-mod spool;
-mod step_up;
 mod tell;
+// What the store does for them, and what the operator sets.
+mod records;
 mod terms;
-pub mod token;
-mod verdict;
+// What all of them share.
+mod inner;
+// What is said between Tollgate and an authorization server.
+pub mod provider;
+// Sealed rows, and the connections that they hold.
+mod kept;
+// Whose authorization server a server has, and the client that is registered there.
+mod found;
+// From the page that asks to the tokens.
+mod flow;
+// Tokens kept fresh, by one at a time.
+mod refresh;
+// What is sent with a request, and what a server says of it.
+mod credential;
+// How connections are seen.
 mod view;
+// Their end.
+mod disconnect;
 
 use std::{panic, path::PathBuf, sync::Arc};
 
 use arc_swap::ArcSwap;
 use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle};
 
-pub use disconnect::Revoked;
-pub use error::Error;
-pub use flow::{Callback, Finished, Preview, Started};
-use inner::Inner;
-pub use records::*;
-pub use reseal::{Resealed, reseal};
-use secrets::shared;
-pub use secrets::shared::SharedSecret;
-pub use spool::spooled;
-pub use terms::Terms;
-pub use view::{Connection, State};
-
+pub use self::{
+    credential::secrets::shared::SharedSecret,
+    disconnect::Revoked,
+    error::Error,
+    flow::{Callback, Finished, Preview, Started},
+    kept::reseal::{Resealed, reseal},
+    records::*,
+    refresh::spool::spooled,
+    terms::Terms,
+    view::{Connection, State},
+};
+use self::{
+    credential::secrets::{self, shared},
+    flow::step_up,
+    inner::Inner,
+    provider::metadata,
+};
 use crate::{
     audit::Journal,
     clock::Clock,

@@ -1,20 +1,26 @@
 //! What is sent with a request: the operator's secret, a person's own, or the token of a person's connection.
 
+pub(super) mod secrets;
+pub(super) mod verdict;
+
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use zeroize::Zeroizing;
 
+use self::{
+    secrets::{of_file, refusals},
+    verdict::REFUSED,
+};
 use super::{
-    Challenge, Error, GrantState, Inner, discovered,
-    flights::Ended,
-    grant,
-    grant::Payload,
+    Challenge, Error, GrantState, Inner,
+    found::discovered,
     inner,
-    known::{self, Known},
-    life::Age,
-    refresh::{self, Ask},
-    secrets::{self, of_file, refusals},
-    verdict::{self, REFUSED},
+    kept::{
+        grant::{self, Payload},
+        known::{self, Known},
+        life::Age,
+    },
+    refresh::{self, Ask, flights::Ended},
 };
 use crate::{
     deadline::{Deadline, until},

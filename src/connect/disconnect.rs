@@ -5,7 +5,13 @@ use std::{collections::HashSet, pin::pin, sync::Arc};
 use futures_util::{StreamExt, stream};
 
 use super::{
-    Error, GrantRow, Inner, Key, Of, clients, discovered, grant, inner, revoke, secrets, tell,
+    Error, GrantRow, Inner, Key, Of,
+    credential::secrets,
+    found::{clients, discovered},
+    inner,
+    kept::grant,
+    provider::revoke,
+    tell,
 };
 use crate::{
     deadline::{Deadline, until},

@@ -1,19 +1,27 @@
 //! The flow: what pressing Connect would do, and its beginning (RFC 6749, section 4.1, with PKCE).
 
+mod authorize;
 mod finish;
+pub(super) mod pending;
+mod return_to;
+pub(super) mod step_up;
 
 use std::sync::Arc;
 
+use self::{
+    authorize::Ask,
+    pending::{Pending, Secrets},
+    step_up::Tried,
+};
 use super::{
     Error, Inner,
-    authorize::{self, Ask},
-    clients,
-    discovered::{self, Found, host},
-    grant, inner,
-    pending::{self, Pending, Secrets},
-    pkce::Verifier,
-    resource, return_to, scopes,
-    step_up::{self, Tried},
+    found::{
+        clients,
+        discovered::{self, Found, host},
+    },
+    inner,
+    kept::grant,
+    provider::{pkce::Verifier, resource, scopes},
     tell,
 };
 use crate::{

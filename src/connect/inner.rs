@@ -9,13 +9,9 @@ use uuid::Uuid;
 
 use super::{
     GrantKey, Key, Needs, Records, Terms,
-    cache::Cache,
-    flights::Flights,
-    known::Known,
-    lease::Patience,
-    refresh,
-    secrets::{Held, of_file::Files},
-    spool::Spool,
+    credential::secrets::{Held, of_file::Files},
+    kept::{cache::Cache, known::Known},
+    refresh::{self, flights::Flights, lease::Patience, spool::Spool},
 };
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},

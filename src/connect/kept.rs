@@ -1,9 +1,18 @@
 //! A sealed row as the value it holds: read and opened, sealed and put in the place of what was read.
+//!
+//! Here is also what such a value is for a connection, what this process knows of one, and how it is changed.
+
+pub(super) mod cache;
+pub(super) mod change;
+pub(super) mod grant;
+pub(super) mod known;
+pub(super) mod life;
+pub(super) mod reseal;
 
 use serde::{Serialize, de::DeserializeOwned};
 use zeroize::Zeroizing;
 
-use super::{GrantKey, Inner, Key, RecordsError, Row, grant, tell};
+use super::{GrantKey, Inner, Key, RecordsError, Row, tell};
 use crate::id;
 
 /// Most values are shorter: a buffer that grew would leave copies behind.

@@ -4,7 +4,10 @@
 //! turn it is. Under the lease the row is opened once more, the request is sent, and its result is durable before
 //! anybody uses it.
 
+pub(super) mod flights;
+pub(super) mod lease;
 mod result;
+pub(super) mod spool;
 
 pub(super) use result::save_later;
 
@@ -12,17 +15,21 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep};
 
+use self::{
+    flights::{Ended, Waiting},
+    lease::{LATEST, Turn},
+};
 use super::{
-    Claimed, Earlier, GrantKey, GrantRow, Inner, RecordsError, Save,
-    flights::{self, Ended, Waiting},
-    grant::Payload,
-    inner,
-    known::{self, Known},
-    lease::{self, LATEST, Turn},
-    life::Age,
-    register::{Client, Origin},
-    spool,
-    token::{self, Refresh},
+    Claimed, Earlier, GrantKey, GrantRow, Inner, RecordsError, Save, inner,
+    kept::{
+        grant::Payload,
+        known::{self, Known},
+        life::Age,
+    },
+    provider::{
+        register::{Client, Origin},
+        token::{self, Refresh},
+    },
 };
 use crate::{deadline::Deadline, policy::Permit};
 

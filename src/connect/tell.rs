@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Error, GrantKey, Inner, Key, Revoked, Row, inner::subject, secrets::shared::of_nobody,
+    Error, GrantKey, Inner, Key, Revoked, Row, credential::secrets::shared::of_nobody,
+    inner::subject,
 };
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record},

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use super::{
     Error, GrantRow, GrantState, Inner, Key, Of, Row,
-    discovered::host,
-    grant::{self, Payload},
-    inner, kept,
-    secrets::{
+    credential::secrets::{
         self, Entered,
         shared::{self, SharedSecret},
+    },
+    found::discovered::host,
+    inner,
+    kept::{
+        self,
+        grant::{self, Payload},
     },
 };
 use crate::{

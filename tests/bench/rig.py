@@ -20,7 +20,7 @@ from harness.tollgate import starting, tollgate, write  # noqa: E402
 
 __all__ = ["ROOT", "LoadFailed", "NotReady", "Rig", "Target", "free_port", "pin", "status"]
 
-LOAD = TARGET / "release" / "examples" / "bench-load"
+LOAD = TARGET / "release" / "bench-load"
 NGINX = "/usr/sbin/nginx"
 # So many agents call.
 KEYS = 64

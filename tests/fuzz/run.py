@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the fuzz targets two at a time, and says what they did.
 
-A target without a finding has passed. `cargo fuzz build` comes first: see tests/parts/fuzz.sh.
+A target without a finding has passed. They are built before: see build.sh.
 """
 
 import argparse
@@ -24,7 +24,7 @@ TARGETS = sorted(path.stem for path in (HERE / "fuzz_targets").glob("*.rs"))
 # What reads bytes of strangers, or decides, gets a minute in every run of the tests; the others a third of one.
 FIRST = {"envelope", "head", "hello", "policy", "sse", "target"}
 
-# As tests/parts/fuzz.sh builds them, so that nothing is built again.
+# As build.sh builds them, so that nothing is built again.
 OPTIONS = "--sanitizer none --fuzz-dir tests/fuzz --target-dir tests/.tools/fuzz-target --dev --strip-dead-code=true".split()
 
 COLUMNS = ("target", "runs", "runs/s", "edges", "features", "inputs", "result")

@@ -33,10 +33,16 @@ debian_package() {
     local root=()
     [[ $(id -u) == 0 ]] || root=(sudo -n)
     echo "installing Debian's $1"
-    "${root[@]}" apt-get update -qq
+    alone debian "${root[@]}" apt-get update -qq
     # RUNLEVEL=1 keeps the package from starting a service.
-    "${root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+    alone debian "${root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
         apt-get install -qq -y --no-install-recommends "$1" >/dev/null
+}
+
+# alone NAME COMMAND…: what is built ahead may want the same as a part, at the same time.
+alone() {
+    mkdir -p tests/.tools
+    flock "tests/.tools/$1.lock" "${@:2}"
 }
 
 # release ARGUMENTS…: builds targets of this package as they ship.

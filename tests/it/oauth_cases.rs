@@ -141,7 +141,9 @@ fn direct() -> Egress {
 async fn found(permit: &Permit) -> Result<String, String> {
     let egress = direct();
     let deadline = Deadline::after(Duration::from_secs(20));
-    let found = tollgate::connect::discovery::discover(&egress, permit, None, None, deadline).await;
+    let found =
+        tollgate::connect::provider::discovery::discover(&egress, permit, None, None, deadline)
+            .await;
     found
         .map(|found| found.issuer)
         .map_err(|error| error.code().as_str().to_owned())

@@ -26,9 +26,9 @@ fetched() {
         cargo fetch --quiet --locked --manifest-path "$1"
 }
 
-check cargo fmt --check
+check cargo fmt --all --check
 check cargo fmt --check --manifest-path tests/fuzz/Cargo.toml
-check cargo clippy --quiet --locked --all-targets -- -D warnings
+check cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 RUSTDOCFLAGS="-D warnings" check cargo doc --quiet --locked --no-deps --document-private-items
 check dependencies
 check fuzz_dependencies

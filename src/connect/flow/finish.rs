@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use super::{Callback, Finished};
+use super::{
+    Callback, Finished,
+    pending::{self, Found},
+};
 use crate::{
     connect::{
-        Error, Inner, discovered,
-        discovery::Discovered,
-        grant,
-        pending::{self, Found},
-        tell,
+        Error, Inner, found::discovered, kept::grant, provider::discovery::Discovered, tell,
     },
     deadline::Deadline,
     mcp::visible::invisible,

@@ -4,23 +4,26 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::sleep;
 
-use super::{Claim, Flight};
+use super::{
+    Ask, Claim, Flight,
+    flights::Ended,
+    spool::{self, Held, Settled},
+};
 use crate::{
     audit::{Kind, OutcomeKind},
     connect::{
-        Earlier, GrantState, Inner, RecordsError, Save, clients,
-        flights::Ended,
-        grant::{self, Payload},
-        known::Known,
-        spool::{self, Held, Settled},
-        token::{Failure, Tokens},
+        Earlier, GrantState, Inner, RecordsError, Save,
+        found::clients,
+        kept::{
+            grant::{self, Payload},
+            known::Known,
+        },
+        provider::token::{Failure, Tokens},
     },
     policy::Permit,
     refusal::Code,
     vault::Credential,
 };
-
-use super::Ask;
 
 /// The first and the longest pause between attempts to save a result.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use tollgate::connect::{
     Challenge,
-    challenge::{Bearer, MAX_CANDIDATES, MAX_SCOPES},
+    provider::challenge::{Bearer, MAX_CANDIDATES, MAX_SCOPES},
 };
 
 fuzz_target!(|input: &[u8]| {

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tollgate::{
-    connect::{Challenge, Terms, discovery, register, revoke, token},
+    connect::{
+        Challenge, Terms,
+        provider::{discovery, register, revoke, token},
+    },
     deadline::Deadline,
     egress::Egress,
     policy::{CallLimits, File, Inputs, Permit, ServerLimits, compile, decide},

@@ -1,7 +1,10 @@
 //! What became of a request, as data, and whether that is what was expected.
 
 use serde_json::{Value, json};
-use tollgate::connect::{Error, Revoked, discovery::Discovered, register::Probe, token};
+use tollgate::connect::{
+    Error, Revoked,
+    provider::{discovery::Discovered, register::Probe, token},
+};
 
 pub(super) fn discovered(result: Result<Discovered, Error>) -> Value {
     match result {

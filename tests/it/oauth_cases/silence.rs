@@ -1,7 +1,10 @@
 //! Codes, verifiers, tokens and client secrets show up in no log and in no printed error, whatever is answered.
 
 use serde_json::{Value, json};
-use tollgate::connect::{Terms, discovery::Discovered, register, revoke, token};
+use tollgate::connect::{
+    Terms,
+    provider::{discovery::Discovered, register, revoke, token},
+};
 
 use super::*;
 use crate::support::log::Log;

@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use super::{super::Finished, denied};
+use super::denied;
 use crate::{
     audit::{Kind, OutcomeKind},
     connect::{
-        Error, GrantKey, GrantRow, GrantState, Inner, clients, disconnect,
-        grant::{self, Payload},
-        pending::Pending,
-        return_to::{self, Status},
+        Error, GrantKey, GrantRow, GrantState, Inner, disconnect,
+        flow::{
+            Finished,
+            pending::Pending,
+            return_to::{self, Status},
+        },
+        found::clients,
+        kept::grant::{self, Payload},
+        provider::token::{self, Code, Failure, Tokens},
         tell,
-        token::{self, Code, Failure, Tokens},
     },
     deadline::Deadline,
     id,

@@ -1,0 +1,16 @@
+# ahead.sh PART…: builds what the parts need in the end, in the order in which they need it. Run from the repository's root.
+source tests/harness/tools.sh
+
+# needed PART…: whether one of these is among the parts.
+needed() {
+    local part
+    for part; do
+        [[ " $parts " != *" $part "* ]] || return 0
+    done
+    return 1
+}
+
+parts=$*
+needed sdk conformance oauth proxy namespaces bench && release --bin tollgate
+needed bench && release --package tollgate-bench
+needed fuzz && alone fuzz bash tests/fuzz/build.sh
