@@ -15,6 +15,7 @@ mod ops;
 mod pins;
 pub mod reload;
 mod running;
+mod secrets;
 mod start;
 pub mod status;
 mod vault;

@@ -16,6 +16,7 @@ mod login;
 mod pin;
 mod reload;
 mod replace;
+mod secret;
 mod serve;
 mod server;
 mod socket;
@@ -75,6 +76,8 @@ enum Command {
     Status(status::Args),
     /// List the connections of users to servers.
     Connections(connections::Args),
+    /// Keep secrets in the vault that servers get for everybody.
+    Secret(secret::Args),
     /// End a server's connections and forget what was discovered of it.
     Server(server::Args),
     /// List the open tunnels of the forward proxy.
@@ -112,6 +115,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Vault(args) => vault::run(args),
         Command::Status(args) => status::run(args),
         Command::Connections(args) => connections::run(args),
+        Command::Secret(args) => secret::run(args),
         Command::Server(args) => server::run(args),
         Command::Tunnels(args) => tunnels::run(args),
         Command::Reload(args) => reload::run(args),

@@ -35,6 +35,9 @@ pub const DATABASE: &str = "tollgate.db";
 /// The name of the keyring, within `state_dir`, where `vault.keyring` does not place it elsewhere.
 pub const KEYRING: &str = "keyring";
 
+/// The name of the mark of the vault, within `state_dir`, where `vault.mark` does not place it elsewhere.
+pub const MARK: &str = "vault.mark";
+
 /// What the process environment says; `app` reads it, so that everything below is a function of data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
@@ -64,6 +67,8 @@ pub struct Settings {
     pub state_dir: PathBuf,
     /// `store.url`: where the database is.
     pub store: PathBuf,
+    /// `offer`: which servers callers are offered.
+    pub offer: Offer,
     /// `[listen]`.
     pub listen: Listen,
     /// `[identity]`.
@@ -84,11 +89,23 @@ pub struct Settings {
     pub web: Web,
 }
 
+/// `offer`: which of the servers that callers may use they are offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Offer {
+    /// All.
+    #[default]
+    Allowed,
+    /// Those for which there is a credential of theirs, and those that want none.
+    Connected,
+}
+
 /// `[vault]`: where the keyring is, and what seals it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vault {
     /// `keyring`; absent is `keyring` in `state_dir`.
     pub keyring: Option<PathBuf>,
+    /// `mark`: where it is kept how far the database had come; absent is `vault.mark` in `state_dir`.
+    pub mark: Option<PathBuf>,
     /// `key`; absent: the mode of the file alone guards it.
     pub key: Option<Source>,
 }
@@ -128,6 +145,12 @@ impl Settings {
     pub fn keyring(&self) -> PathBuf {
         let keyring = self.vault.keyring.clone();
         keyring.unwrap_or_else(|| self.state_dir.join(KEYRING))
+    }
+
+    /// Where it is kept how far the database had come.
+    pub fn mark(&self) -> PathBuf {
+        let mark = self.vault.mark.clone();
+        mark.unwrap_or_else(|| self.state_dir.join(MARK))
     }
 }
 

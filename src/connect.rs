@@ -33,27 +33,29 @@ use std::{collections::BTreeSet, panic, path::PathBuf, sync::Arc};
 use arc_swap::ArcSwap;
 use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle};
 
-use self::{
-    credential::{secrets, verdict},
-    flow::step_up,
-    inner::Inner,
-    provider::metadata,
-};
 pub use self::{
+    credential::secrets::shared::SharedSecret,
     disconnect::Revoked,
     error::Error,
     flow::{Callback, Finished, Preview, Started},
     kept::reseal::{Resealed, reseal},
     records::*,
+    refresh::spool::spooled,
     terms::Terms,
     view::{Connection, State},
+};
+use self::{
+    credential::secrets::{self, shared},
+    flow::step_up,
+    inner::Inner,
+    provider::metadata,
 };
 use crate::{
     audit::Journal,
     clock::Clock,
     deadline::Deadline,
     egress::Egress,
-    policy::{OAuth, Permit, Snapshot},
+    policy::{OAuth, Permit, Server, Snapshot},
     subject::Owner,
     telemetry::Metrics,
     vault::{Credential, Vault},
@@ -179,17 +181,15 @@ impl Connections {
         credential::elsewhere(&self.0, permit, used, deadline).await
     }
 
-    /// The server answered 401 to `used`, which [`Connections::refused`] gave: what to tell the caller. A token is kept as
-    /// refused and not sent for a minute.
+    /// The server answered 401 to `used`, which [`Connections::refused`] gave: what to tell the caller. It is kept as
+    /// refused, and not sent for a minute.
     pub async fn refused_again(&self, permit: &Permit, used: &Credential) -> Error {
         credential::refused_again(&self.0, permit, used).await
     }
 
-    /// The server let `used` in. Where that token was kept as refused, it is so no more.
+    /// The server let `used` in. Where it was kept as refused, it is so no more.
     pub fn taken(&self, permit: &Permit, used: &Credential) {
-        if permit.server().auth.oauth().is_some() {
-            verdict::taken(&self.0, permit, used);
-        }
+        credential::taken(&self.0, permit, used);
     }
 
     /// The server answered 403 with a challenge: what to tell the caller, where it wants more scopes. `None` where it is
@@ -248,6 +248,38 @@ impl Connections {
     /// It cannot stand in a header, or cannot be kept.
     pub async fn enter(&self, permit: &Permit, secret: &[u8]) -> Result<(), Error> {
         secrets::enter(&self.0, permit, secret).await
+    }
+
+    /// Keeps the operator's secret for everybody of a tenant of `server`.
+    ///
+    /// # Errors
+    ///
+    /// The server takes none, or is of other tenants; the secret cannot stand in a header, or cannot be kept.
+    pub async fn set_shared(
+        &self,
+        server: &Server,
+        tenant: &Arc<str>,
+        secret: &[u8],
+    ) -> Result<(), Error> {
+        shared::set(&self.0, server, tenant, secret).await
+    }
+
+    /// Takes the operator's secret away; whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// The database does not work.
+    pub async fn remove_shared(&self, server: &Arc<str>, tenant: &Arc<str>) -> Result<bool, Error> {
+        shared::remove(&self.0, server, tenant).await
+    }
+
+    /// The operator's secrets: those that there are, and those that are missing.
+    ///
+    /// # Errors
+    ///
+    /// The database does not work.
+    pub async fn shared(&self, policy: &Snapshot) -> Result<Vec<SharedSecret>, Error> {
+        Ok(shared::all(&self.0, policy).await?)
     }
 
     /// Revokes and deletes the connection of the permit's owner; the registration stays.

@@ -256,7 +256,7 @@ impl Gateway {
             Some(M::TemplatesList) => {
                 list::list(self, ask, asked, permit, entry, List::Templates).await
             }
-            Some(M::Discover) => discover::discover(self, asked, permit, entry).await,
+            Some(M::Discover) => discover::discover(self, ask, asked, permit, entry).await,
             Some(M::Initialize) => lifecycle::initialize(self, ask, asked, permit, entry).await,
             Some(M::Listen) => subscription::listen(self, ask, asked, permit, entry).await,
             Some(M::Ping) => Ok(Finding::Empty),
@@ -264,7 +264,7 @@ impl Gateway {
             Some(M::Initialized | M::Progress | M::RootsChanged) => {
                 lifecycle::notified(self, asked, permit).await
             }
-            Some(_) => pass::pass(self, asked, permit, entry).await,
+            Some(_) => pass::pass(self, ask, asked, permit, entry).await,
             // A response, or a notification that means nothing here.
             None => questions::answer(self, asked, permit, entry).await,
         }

@@ -2,6 +2,7 @@
 //! whoever waits for it or goes away.
 
 use std::{
+    path::PathBuf,
     sync::Arc,
     thread::{self, JoinHandle},
     time::Duration,
@@ -71,7 +72,7 @@ pub(super) fn open(
         metrics: parts.metrics,
         clock: parts.clock,
         terms: parts.terms,
-        spool: settings.state_dir.join("spool"),
+        spool: spool(settings),
         made: told,
     });
     let idle = Idle {
@@ -80,6 +81,11 @@ pub(super) fn open(
         made,
     };
     Ok((connections, idle))
+}
+
+/// Where results wait that the database would not take.
+pub(super) fn spool(settings: &Settings) -> PathBuf {
+    settings.state_dir.join("spool")
 }
 
 /// The settings of all connections; `pages` is where the pages are where the file does not say so.

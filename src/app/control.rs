@@ -20,16 +20,23 @@ use tokio::{
     sync::Semaphore,
     time::timeout,
 };
+use zeroize::Zeroizing;
 
 use self::pins::{Accepted, Pins, Selection};
 use super::{
     keys::{KeyChange, KeysReport},
     status::Status,
 };
-use crate::{connect::Connection, deadline::CEILING, tunnel::OpenTunnel};
+use crate::{
+    connect::{Connection, SharedSecret},
+    deadline::CEILING,
+    tunnel::OpenTunnel,
+};
 
 /// The longest request line: it may name thousands of tools.
 const MAX_REQUEST: u64 = 1 << 20;
+/// Most request lines are shorter: a buffer that grew would leave copies of a secret behind.
+const ROOM: usize = 16 << 10;
 /// The longest answer line: twice a whole catalogue, as pinned and as seen, and what is said of it.
 const MAX_ANSWER: u64 = 96 << 20;
 /// How long a peer may take to say what it wants.
@@ -57,6 +64,20 @@ pub enum Request {
     ServerRemove {
         /// The server.
         server: String,
+    },
+    /// The secrets that the operator keeps for everybody of a tenant.
+    Secrets,
+    /// Keep one.
+    SecretSet {
+        /// Whose.
+        of: SecretOf,
+        /// The secret.
+        secret: Typed,
+    },
+    /// Take one away.
+    SecretRemove {
+        /// Whose.
+        of: SecretOf,
     },
     /// How the keyring stands, after a change if there is one.
     Keys {
@@ -112,6 +133,10 @@ pub enum Answer {
     Connections(Vec<Connection>),
     /// To `server_remove`.
     Removed(Removed),
+    /// To `secrets`.
+    Secrets(Vec<SharedSecret>),
+    /// To `secret_set` and `secret_remove`: which it was.
+    SecretChanged(SecretOf),
     /// To `keys`.
     Keys(KeysReport),
     /// To `vault_accept_restore`: the number of changes from which the database goes on.
@@ -126,6 +151,27 @@ pub enum Answer {
     Accepted(Accepted),
     /// It did not work, one line each.
     Failed(Vec<String>),
+}
+
+/// For which server the operator keeps a secret, and for which of its tenants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SecretOf {
+    /// The server.
+    pub server: String,
+    /// The tenant; absent in a request is the only one.
+    pub tenant: Option<String>,
+}
+
+/// A secret on its way; wiped when dropped, and not shown.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Typed(pub Zeroizing<String>);
+
+impl fmt::Debug for Typed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Typed(..)")
+    }
 }
 
 /// A link that signs a browser in, once.
@@ -213,7 +259,8 @@ async fn attend(mut stream: UnixStream, control: Arc<impl Control>) -> io::Resul
 }
 
 async fn read(stream: &mut UnixStream) -> Result<Request, String> {
-    let mut line = Vec::new();
+    // It may be a secret.
+    let mut line = Zeroizing::new(Vec::with_capacity(ROOM));
     let mut reader = tokio::io::BufReader::new(stream.take(MAX_REQUEST));
     reader
         .read_until(b'\n', &mut line)
@@ -268,7 +315,8 @@ fn exchange(path: &Path, request: Request) -> io::Result<Answer> {
     let mut stream = Client::connect(path)?;
     stream.set_read_timeout(Some(CLIENT_PATIENCE))?;
     stream.set_write_timeout(Some(CLIENT_PATIENCE))?;
-    let mut line = serde_json::to_vec(&request)?;
+    let mut line = Zeroizing::new(Vec::with_capacity(ROOM));
+    serde_json::to_writer(&mut *line, &request)?;
     line.push(b'\n');
     stream.write_all(&line)?;
     let mut answer = String::new();

@@ -222,6 +222,7 @@ impl Core {
                 seq: records.head.seq,
             },
             vault: self.guard.status(),
+            secrets: Vec::new(),
             failing: self.breakers.open().into_iter().map(failing).collect(),
             caution: caution(Uid::effective().as_raw()),
         }

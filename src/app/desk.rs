@@ -8,6 +8,8 @@ use super::{
     core::Core,
     keys, pins,
     reload::Outcome,
+    secrets,
+    status::Status,
     web, worker,
 };
 
@@ -48,11 +50,20 @@ impl Control for Desk {
     async fn carry_out(self: Arc<Self>, request: Request) -> Answer {
         let core = self.core();
         match request {
-            Request::Status => Answer::Status(Box::new(core.status())),
+            Request::Status => {
+                let secrets = secrets::wrong(core).await;
+                Answer::Status(Box::new(Status {
+                    secrets,
+                    ..core.status()
+                }))
+            }
             Request::Reload => self.reload().await,
             Request::Tunnels => Answer::Tunnels(core.tunnels.tunnels()),
             Request::Connections => connections::list(core).await,
             Request::ServerRemove { server } => connections::remove(core, &server).await,
+            Request::Secrets => secrets::list(core).await,
+            Request::SecretSet { of, secret } => secrets::set(core, of, secret.0.as_bytes()).await,
+            Request::SecretRemove { of } => secrets::remove(core, of).await,
             Request::Keys { change } => match keys::in_process(core, change).await {
                 Ok(report) => Answer::Keys(report),
                 Err(why) => Answer::Failed(vec![why]),

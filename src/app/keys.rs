@@ -1,8 +1,10 @@
 //! What `tollgate keys` and `tollgate vault` do: in the running process where there is one, which has what opens the
 //! keyring, and else alone, with the state held against a process that starts meanwhile.
 
+mod sealed;
+
 use std::{
-    fs,
+    fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
@@ -11,11 +13,12 @@ use std::{
 use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 
+use self::sealed::{Sealed, sealed};
 use super::{
     Error,
     core::Core,
-    start::{make_state_dir, open_store, records},
-    vault::{Place, mark_path},
+    start::{make_state_dir, records},
+    vault::Place,
     worker,
 };
 use crate::{
@@ -25,7 +28,6 @@ use crate::{
     listen,
     secret::Source,
     store::{Forgotten, Store},
-    telemetry::Metrics,
     vault::{self, Init, Kek, Keyring, KeyringView, Kid},
 };
 
@@ -88,6 +90,9 @@ pub struct KeyRow {
     pub state: String,
     /// How many rows of the database are sealed under it.
     pub rows: u64,
+    /// How many refreshed connections in the spool of this state folder are, which the database has not taken yet.
+    #[serde(default)]
+    pub spooled: u64,
 }
 
 /// Why nothing was changed.
@@ -109,6 +114,17 @@ enum KeysError {
          and wait until `tollgate keys status` tells 0"
     )]
     Sealed { kid: Kid, rows: u64 },
+    #[error(
+        "{files} refreshed connections in `{}` are sealed under the key {kid} still, since the database has not taken \
+         them; wait until `tollgate keys status` tells 0, or move them away, which gives them up", folder.display()
+    )]
+    Spooled {
+        kid: Kid,
+        files: u64,
+        folder: PathBuf,
+    },
+    #[error("the spool `{}` cannot be read: {source}", folder.display())]
+    Spool { folder: PathBuf, source: io::Error },
     #[error("`{0}` is no place for a key: expected `credential:NAME`, `file:PATH` or `env:NAME`")]
     Source(String),
     #[error("[vault] key names no key, so that the keyring is plain; set it and restart first")]
@@ -123,10 +139,13 @@ pub(super) async fn in_process(
     let rows = core.store.sealed_rows().await;
     let rows = rows.map_err(|error| KeysError::Rows(error.to_string()).to_string())?;
     let place = &core.guard.place;
+    let settings = &core.reloader.current_full().settings;
+    let sealed = Sealed::with(rows, settings, &core.guard.vault);
+    let sealed = sealed.map_err(|error| error.to_string())?;
     // It may have gone while the process runs, which has its keys still.
     let there = place.may_be_made().map_err(|error| error.to_string());
     let report = there
-        .and_then(|()| report(place, change.as_ref(), &rows).map_err(|error| error.to_string()));
+        .and_then(|()| report(place, change.as_ref(), &sealed).map_err(|error| error.to_string()));
     if let Some(change) = change {
         core.record_admin(change.as_str(), report.is_ok());
         core.guard.keys_changed();
@@ -147,13 +166,13 @@ pub fn alone(
     let place = Place::new(settings, folder)?;
     let Some(change) = change else {
         place.may_be_made()?;
-        let rows = rows(settings, &place)?;
-        return report(&place, None, &rows).map_err(told);
+        let sealed = sealed(settings, &place)?;
+        return report(&place, None, &sealed).map_err(told);
     };
     hold(settings, change.as_str(), || {
         place.may_be_made()?;
-        let rows = rows(settings, &place)?;
-        report(&place, Some(&change), &rows).map_err(told)
+        let sealed = sealed(settings, &place)?;
+        report(&place, Some(&change), &sealed).map_err(told)
     })
 }
 
@@ -172,7 +191,7 @@ pub fn forget_all(
         let (keyring, aside) = usable(&place)?;
         let forgotten = Store::reset(&settings.store, &keyring)?;
         // Where there is none, the database was in use elsewhere.
-        drop(fs::remove_file(mark_path(settings)));
+        drop(fs::remove_file(settings.mark()));
         Ok((forgotten, aside))
     })
 }
@@ -259,32 +278,16 @@ fn told(error: KeysError) -> Error {
     }
 }
 
-/// The rows under each key, where there is a database.
-fn rows(settings: &Settings, place: &Place) -> Result<Vec<(Kid, u64)>, Error> {
-    if settings.store.symlink_metadata().is_err() || place.keyring.symlink_metadata().is_err() {
-        return Ok(Vec::new());
-    }
-    let keyring = place.open()?;
-    let store = open_store(&settings.store, &keyring, &Arc::new(Metrics::new()))?;
-    let runtime = worker::runtime().map_err(Error::Thread)?;
-    let rows = runtime.block_on(async {
-        let rows = store.sealed_rows().await;
-        store.close().await;
-        rows
-    });
-    rows.map_err(|error| told(KeysError::Rows(error.to_string())))
-}
-
 fn report(
     place: &Place,
     change: Option<&KeyChange>,
-    rows: &[(Kid, u64)],
+    sealed: &Sealed,
 ) -> Result<KeysReport, KeysError> {
     let done = change
-        .map(|change| apply(place, change, rows))
+        .map(|change| apply(place, change, sealed))
         .transpose()?;
     if change.is_none() && place.keyring.symlink_metadata().is_err() {
-        let source = std::io::ErrorKind::NotFound.into();
+        let source = io::ErrorKind::NotFound.into();
         let path = place.keyring.clone();
         return Err(vault::Error::Unusable { path, source }.into());
     }
@@ -294,33 +297,23 @@ fn report(
         keyring: place.keyring.display().to_string(),
         current: view.current,
         sealed_for: view.sealed_for.iter().map(ToString::to_string).collect(),
-        keys: key_rows(&view, rows),
+        keys: key_rows(&view, sealed),
     })
 }
 
-fn key_rows(view: &KeyringView, rows: &[(Kid, u64)]) -> Vec<KeyRow> {
-    let row = |kid: Kid, state: &str| KeyRow {
-        kid: kid.to_string(),
-        state: state.to_owned(),
-        rows: under(kid, rows),
-    };
+fn key_rows(view: &KeyringView, sealed: &Sealed) -> Vec<KeyRow> {
     let known = |kid| view.keys.iter().any(|(key, _)| *key == kid);
     let keys = view
         .keys
         .iter()
-        .map(|(kid, state)| row(*kid, state.as_str()));
-    let others = rows.iter().filter(|(kid, _)| !known(*kid));
-    keys.chain(others.map(|(kid, _)| row(*kid, "unknown")))
+        .map(|(kid, state)| sealed.row(*kid, state.as_str()));
+    let others = sealed.keys().into_iter().filter(|kid| !known(*kid));
+    keys.chain(others.map(|kid| sealed.row(kid, "unknown")))
         .collect()
 }
 
-fn under(kid: Kid, rows: &[(Kid, u64)]) -> u64 {
-    let found = rows.iter().find(|(key, _)| *key == kid);
-    found.map_or(0, |(_, rows)| *rows)
-}
-
 /// Changes the file; gives what was done, in words.
-fn apply(place: &Place, change: &KeyChange, rows: &[(Kid, u64)]) -> Result<String, KeysError> {
+fn apply(place: &Place, change: &KeyChange, sealed: &Sealed) -> Result<String, KeysError> {
     let (path, kek) = (&*place.keyring, place.kek.as_ref());
     Ok(match change {
         KeyChange::Init => initialized(Keyring::init(path, kek)?).to_owned(),
@@ -330,10 +323,7 @@ fn apply(place: &Place, change: &KeyChange, rows: &[(Kid, u64)]) -> Result<Strin
         }
         KeyChange::Disable(text) => {
             let kid = kid(text)?;
-            let rows = under(kid, rows);
-            if rows > 0 {
-                return Err(KeysError::InUse { kid, rows });
-            }
+            sealed.free(kid, |kid, rows| KeysError::InUse { kid, rows })?;
             Keyring::disable(path, kek, kid, true)?;
             format!("the key {kid} is disabled")
         }
@@ -344,10 +334,7 @@ fn apply(place: &Place, change: &KeyChange, rows: &[(Kid, u64)]) -> Result<Strin
         }
         KeyChange::Destroy(text) => {
             let kid = kid(text)?;
-            let rows = under(kid, rows);
-            if rows > 0 {
-                return Err(KeysError::Sealed { kid, rows });
-            }
+            sealed.free(kid, |kid, rows| KeysError::Sealed { kid, rows })?;
             Keyring::destroy(path, kek, kid)?;
             format!(
                 "the key {kid} is destroyed; a backup that has both keyring and database still opens"

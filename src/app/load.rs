@@ -18,7 +18,7 @@ use self::folder::read_one;
 pub use self::{folder::Contents, material::TlsMaterial};
 use crate::{
     address::Host,
-    config::{self, Endpoint, Environment, Method, Settings},
+    config::{self, Endpoint, Environment, Method, Offer, Settings},
     policy::{self, CallLimits, Inputs, Local, ServerLimits, Snapshot},
     secret::{Secret, Source},
     subject::Admins,
@@ -234,6 +234,7 @@ impl Loader {
                 waiting: limits.waiting,
                 turn_bytes: limits.turn_bytes,
             },
+            connected_only: settings.is_some_and(|settings| settings.offer == Offer::Connected),
             parent: settings
                 .and_then(|settings| settings.parent.as_ref())
                 .map(|parent| (&*parent.url, parent.resolves)),

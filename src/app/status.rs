@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::connect::SharedSecret;
+
 /// The state of a running process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
@@ -30,6 +32,9 @@ pub struct Status {
     /// The vault.
     #[serde(default)]
     pub vault: VaultStatus,
+    /// Secrets of the operator's that cannot be used.
+    #[serde(default)]
+    pub secrets: Vec<SharedSecret>,
     /// Servers that are out of reach, to which requests are refused for a while.
     #[serde(default)]
     pub failing: Vec<FailingStatus>,

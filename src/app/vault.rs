@@ -11,7 +11,7 @@ use tokio::{
     time::{Interval, MissedTickBehavior, interval},
 };
 
-use super::{Error, core::Core, status::VaultStatus};
+use super::{Error, core::Core, load::guard, status::VaultStatus};
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record},
     config::Settings,
@@ -26,8 +26,6 @@ use crate::{
 const LOOK: Duration = Duration::from_secs(5);
 /// How many looks pass between two rounds over all rows.
 const LOOKS: u32 = 12;
-
-const MARK: &str = "vault.mark";
 
 /// Where a keyring is, and what opens it.
 pub(super) struct Place {
@@ -70,11 +68,6 @@ impl Place {
     }
 }
 
-/// Where the mark of the highest number of changes stands.
-pub(super) fn mark_path(settings: &Settings) -> PathBuf {
-    settings.state_dir.join(MARK)
-}
-
 /// What watches over the vault of a running process.
 pub(super) struct Guard {
     pub(super) place: Place,
@@ -93,7 +86,14 @@ struct Seen {
 
 impl Guard {
     pub(super) fn new(settings: &Settings, place: Place, keyring: &Keyring) -> Result<Self, Error> {
-        let mark = Mark::new(mark_path(settings), keyring.mac("mark"));
+        let path = settings.mark();
+        let folder = path.parent().unwrap_or(&path);
+        // Whoever can write there can take the mark away, and nothing would be missed. A folder that is missing is told of
+        // with the mark.
+        if folder.is_dir() {
+            guard::check(folder, folder).map_err(Error::LooseState)?;
+        }
+        let mark = Mark::new(path, keyring.mac("mark"));
         let seen = Seen {
             mark: mark.read()?,
             older: false,

@@ -93,6 +93,7 @@ fn permit_with(keys: &str, pins: Option<&str>) -> Permit {
         local: None,
         limits: ServerLimits::default(),
         calls: CallLimits::default(),
+        connected_only: false,
         own_addresses: Vec::new(),
         own_listeners: Vec::new(),
         parent: None,

@@ -18,7 +18,11 @@ pub(super) fn settings(auth: &Auth) -> Vec<String> {
         Auth::Shared(shared) => {
             let header = shared.header.iter();
             let header = header.map(|name| format!("header = \"{name}\""));
-            header.chain(["secret = …".to_owned()]).collect()
+            let kept = match shared.secret {
+                Some(_) => "secret = …",
+                None => "its secret in the vault, put there by `tollgate secret set`",
+            };
+            header.chain([kept.to_owned()]).collect()
         }
         Auth::OAuth(knobs) => self::knobs(knobs),
     }
@@ -167,9 +171,20 @@ mod tests {
         );
         let shared = Auth::Shared(Shared {
             header: None,
-            secret,
+            secret: Some(secret),
         });
         assert_eq!(settings(&shared), ["secret = …"]);
+        let kept = Auth::Shared(Shared {
+            header: Some(http::HeaderName::from_static("x-api-key")),
+            secret: None,
+        });
+        assert_eq!(
+            settings(&kept),
+            [
+                "header = \"x-api-key\"",
+                "its secret in the vault, put there by `tollgate secret set`"
+            ]
+        );
         let plain = Auth::OAuth(Box::default());
         assert_eq!(settings(&plain), [""; 0], "the defaults go without saying");
     }

@@ -63,11 +63,30 @@ fn text(connections: &[Connection], styles: Styles) -> String {
             more.push(scopes.join(" "));
         }
         let more = styles.dim(&more.join(", ").escape_debug().to_string());
-        let stands = stands(&connection.state);
+        let (user, stands) = match mode.as_str() {
+            "shared" => ("everybody", shared(&connection.state, server)),
+            _ => (user.as_str(), stands(&connection.state)),
+        };
         writeln!(text, "{server}  {user} ({tenant})  {stands}\n  {more}")
             .expect("writing to memory does not fail");
     }
     text
+}
+
+/// How a secret of the operator's stands.
+fn shared(state: &State, server: &str) -> String {
+    match state {
+        State::NeedsReconnect(reason) if reason == "file_refused" => {
+            "secret refused by the server: replace what auth.secret in its file names".to_owned()
+        }
+        State::NeedsReconnect(reason) => {
+            format!("secret to be set again ({reason}): `tollgate secret set {server}`")
+        }
+        State::Connected | State::MorePermissions(_) => "secret set".to_owned(),
+        State::NotConnected | State::Connecting(_) => {
+            format!("no secret yet: `tollgate secret set {server}`")
+        }
+    }
 }
 
 fn stands(state: &State) -> String {
@@ -103,8 +122,30 @@ mod tests {
             since: Some(0),
         };
         assert_eq!(
-            text(&[connection], Styles::plain()),
+            text(std::slice::from_ref(&connection), Styles::plain()),
             "1 connection\nnotes  ann (default)  to be connected again: expired\n  oauth, login.example, read write\n"
+        );
+        let shared = |state| Connection {
+            user: String::new(),
+            mode: "shared".to_owned(),
+            state,
+            issuer: None,
+            scopes: Vec::new(),
+            ..connection.clone()
+        };
+        assert_eq!(
+            text(
+                &[
+                    shared(State::NotConnected),
+                    shared(State::NeedsReconnect("refused".to_owned())),
+                    shared(State::Connected)
+                ],
+                Styles::plain()
+            ),
+            "3 connections\n\
+             notes  everybody (default)  no secret yet: `tollgate secret set notes`\n  shared\n\
+             notes  everybody (default)  secret to be set again (refused): `tollgate secret set notes`\n  shared\n\
+             notes  everybody (default)  secret set\n  shared\n"
         );
         assert_eq!(text(&[], Styles::plain()), "0 connections\n");
     }

@@ -129,7 +129,14 @@ fn text(report: &KeysReport, styles: Styles) -> String {
             "unknown" => styles.bad(&state),
             _ => state,
         };
-        line(&mut text, &format!("  {}  {state}  {rows}", key.kid));
+        let spooled = match key.spooled {
+            0 => String::new(),
+            files => format!(", {files} in the spool"),
+        };
+        line(
+            &mut text,
+            &format!("  {}  {state}  {rows}{spooled}", key.kid),
+        );
     }
     text
 }
@@ -149,6 +156,7 @@ mod tests {
             kid: kid.to_owned(),
             state: state.to_owned(),
             rows,
+            spooled: u64::from(state == "decrypt_only"),
         };
         let report = KeysReport {
             done: Some("the primary key is 0102030405060708 now".to_owned()),
@@ -166,7 +174,7 @@ mod tests {
             "the primary key is 0102030405060708 now\n\
              /state/keyring, sealed for d72c90f81cbc1d23\n\
              written by an earlier version; `tollgate keys init` brings it up to date\n  \
-             f5526df39562884a  decrypt_only  12 rows\n  \
+             f5526df39562884a  decrypt_only  12 rows, 1 in the spool\n  \
              0102030405060708  primary       1 row\n  \
              ffffffffffffffff  unknown       0 rows\n"
         );

@@ -3,7 +3,7 @@
 use std::{fmt::Write, process::ExitCode};
 
 use super::{
-    Exit,
+    Exit, secret,
     socket::{Which, show},
     style::{Styles, counted},
 };
@@ -99,6 +99,9 @@ fn text(status: &Status, styles: Styles) -> String {
         let older = "the database is older than one that was in use here; see to it, then `tollgate vault accept-restore`";
         lines.row("", &styles.bad(older));
     }
+    for secret in &status.secrets {
+        lines.row("secret", &styles.bad(&secret::wrong(secret)));
+    }
     for failing in &status.failing {
         lines.row("failing", &styles.bad(&out_of_reach(failing)));
     }
@@ -146,6 +149,7 @@ fn span(seconds: u64) -> String {
 mod tests {
     use super::*;
     use crate::app::status::{ListenerStatus, PolicyStatus, RecordsStatus, VaultStatus};
+    use crate::connect::SharedSecret;
 
     #[test]
     fn spans_show_two_units() {
@@ -191,6 +195,12 @@ mod tests {
                 primary: "f5526df39562884a".to_owned(),
                 older: true,
             },
+            secrets: vec![SharedSecret {
+                server: "notes".to_owned(),
+                tenant: "default".to_owned(),
+                since: None,
+                wrong: Some("missing".to_owned()),
+            }],
             failing: vec![
                 FailingStatus {
                     server: "docs".to_owned(),
@@ -220,6 +230,7 @@ mod tests {
              disk full\n\
              vault     /var/lib/tollgate/keyring, guarded by its mode alone\n          \
              the database is older than one that was in use here; see to it, then `tollgate vault accept-restore`\n\
+             secret    notes (default) has none; `tollgate secret set notes`\n\
              failing   docs cannot be reached, for 1 min 15 s; tried again in 8 s\n\
              failing   slow does not answer ann, for 40 s; tried again now\n          \
              cooperative mode\n"

@@ -67,18 +67,22 @@ pub(super) fn check_public(root: &Table<'_>, listen: &Listen, public_url: Option
 }
 
 pub(super) fn vault(table: &Table<'_>) -> Vault {
-    let keyring = table.text("keyring").and_then(|written| {
-        let path = Path::new(&written.value);
-        let fits = path.is_absolute() && path.file_name().is_some();
-        if !fits {
-            table.fault(written.fault("expected the absolute path of a file; begin it with `/`"));
-        }
-        fits.then(|| PathBuf::from(&written.value))
-    });
     Vault {
-        keyring,
+        keyring: file(table, "keyring"),
+        mark: file(table, "mark"),
         key: key(table),
     }
+}
+
+/// The absolute path of a file.
+fn file(table: &Table<'_>, key: &'static str) -> Option<PathBuf> {
+    let written = table.text(key)?;
+    let path = Path::new(&written.value);
+    let fits = path.is_absolute() && path.file_name().is_some();
+    if !fits {
+        table.fault(written.fault("expected the absolute path of a file; begin it with `/`"));
+    }
+    fits.then(|| PathBuf::from(&written.value))
 }
 
 /// Where the key is kept; what is written is never repeated, since it may be the key itself.

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use super::{
-    DATABASE, Endpoint, Environment, FILE, Identity, Listen, Method, Settings,
+    DATABASE, Endpoint, Environment, FILE, Identity, Listen, Method, Offer, Settings,
     parts::{audit, dns, limits, listen, local, parent, store},
     people,
 };
@@ -46,6 +46,11 @@ pub fn read_state_dir(text: &str, environment: &Environment) -> Result<PathBuf, 
 
 fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
     later(root);
+    let offers = [
+        ("allowed", Some(Offer::Allowed)),
+        ("connected", Some(Offer::Connected)),
+    ];
+    let offer = root.choice("offer", &offers).unwrap_or_default();
     let public_url = people::public_url(root);
     let state_dir = state_dir(root, environment);
     let listen = root
@@ -78,6 +83,7 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
             .map(|table| dns(&table))
             .unwrap_or_default(),
         parent,
+        offer,
         vault: root
             .table("vault")
             .map(|table| people::vault(&table))
@@ -98,7 +104,6 @@ fn settings(root: &Table<'_>, environment: &Environment) -> Option<Settings> {
 /// What the design knows and this version does not.
 fn later(root: &Table<'_>) {
     root.choice("naming", &[("server", Some(())), ("mcp", None)]);
-    root.choice("offer", &[("allowed", Some(())), ("connected", None)]);
 }
 
 fn state_dir(root: &Table<'_>, environment: &Environment) -> Option<PathBuf> {

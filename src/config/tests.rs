@@ -71,7 +71,7 @@ fn every_key_acts() {
 public_url = "https://Tollgate.example.com:443/"
 state_dir = "/var/lib/tollgate"
 naming = "server"
-offer = "allowed"
+offer = "connected"
 [listen]
 agents = "0.0.0.0:8700"
 ops = "[::1]:9000"
@@ -106,6 +106,7 @@ url = "http://Proxy.example:3128/"
 parent_resolves = true
 [vault]
 keyring = "/srv/tollgate/keyring"
+mark = "/srv/marks/vault.mark"
 key = "credential:tollgate-key"
 [connect]
 client_metadata_url = "https://tollgate.example.com/oauth/client-metadata.json"
@@ -120,6 +121,7 @@ login = "local"
             public_url: Some("https://tollgate.example.com".into()),
             state_dir: "/var/lib/tollgate".into(),
             store: "/srv/tollgate/pins.db".into(),
+            offer: Offer::Connected,
             listen: Listen {
                 agents: Some(Endpoint::Tcp(address("0.0.0.0:8700"))),
                 egress: Some(address("[::1]:9001")),
@@ -169,6 +171,7 @@ login = "local"
             }),
             vault: Vault {
                 keyring: Some("/srv/tollgate/keyring".into()),
+                mark: Some("/srv/marks/vault.mark".into()),
                 key: Some(Source::Credential("tollgate-key".into())),
             },
             connect: Connect {
@@ -188,7 +191,6 @@ login = "local"
 fn what_this_version_lacks_is_refused_key_by_key() {
     let text = r#"
 naming = "mcp"
-offer = "connected"
 [identity.jwt]
 issuer = "x"
 [identity.mtls]
@@ -205,13 +207,12 @@ group = "siem"
         faults(text),
         "\
 tollgate.toml:2:10: naming: `mcp` is not available in this version; use `server`
-tollgate.toml:3:9: offer: `connected` is not available in this version; use `allowed`
-tollgate.toml:4:1: identity.jwt: this key is not available in this version; remove it
-tollgate.toml:6:1: identity.mtls: this key is not available in this version; remove it
-tollgate.toml:9:7: store.url: PostgreSQL is not available in this version; use \"sqlite:PATH\", or remove the key
-tollgate.toml:11:9: web.login: `oidc` is not available in this version; use `local`
-tollgate.toml:13:13: audit.arguments: `redacted` is not available in this version; use `none`
-tollgate.toml:14:9: audit.group: this key is not available in this version; use \"\", or remove it"
+tollgate.toml:3:1: identity.jwt: this key is not available in this version; remove it
+tollgate.toml:5:1: identity.mtls: this key is not available in this version; remove it
+tollgate.toml:8:7: store.url: PostgreSQL is not available in this version; use \"sqlite:PATH\", or remove the key
+tollgate.toml:10:9: web.login: `oidc` is not available in this version; use `local`
+tollgate.toml:12:13: audit.arguments: `redacted` is not available in this version; use `none`
+tollgate.toml:13:9: audit.group: this key is not available in this version; use \"\", or remove it"
     );
 }
 

@@ -7,13 +7,15 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use zeroize::Zeroizing;
 
-use self::{secrets::Entered, verdict::REFUSED};
+use self::{
+    secrets::{of_file, refusals},
+    verdict::REFUSED,
+};
 use super::{
-    Challenge, Error, GrantState, Inner, Key,
+    Challenge, Error, GrantState, Inner,
     found::discovered,
     inner,
     kept::{
-        self,
         grant::Payload,
         known::{self, Known},
         life::Age,
@@ -42,8 +44,13 @@ pub(super) async fn current(
 ) -> Result<Option<Credential>, Error> {
     match &permit.server().auth {
         Auth::None => Ok(None),
-        Auth::Shared(secret) => shared(permit, secret).map(Some),
-        Auth::Bearer | Auth::Header(_) => entered(inner, permit).await.map(Some),
+        Auth::Shared(Shared {
+            secret: Some(secret),
+            ..
+        }) => of_file::current(inner, permit, secret).map(Some),
+        Auth::Bearer | Auth::Header(_) | Auth::Shared(_) => {
+            secrets::current(inner, permit).await.map(Some)
+        }
         Auth::OAuth(_) => token(inner, permit, deadline).await.map(Some),
     }
 }
@@ -56,26 +63,17 @@ pub(super) async fn another(
     challenge: &Challenge,
     deadline: Deadline,
 ) -> Result<Credential, Error> {
-    let other =
-        |credential: &Credential| used.is_none_or(|used| used.digest() != credential.digest());
     match &permit.server().auth {
         Auth::None => unusable(
             permit,
             "it demands a credential, and its file has no [auth]; add one with the mode that it wants",
         ),
-        Auth::Shared(secret) => match shared(permit, secret)? {
-            credential if other(&credential) => Ok(credential),
-            _ => unusable(
-                permit,
-                "it refuses the secret that the operator keeps for it; replace what auth.secret names",
-            ),
-        },
-        Auth::Bearer | Auth::Header(_) => {
-            inner.secrets.forget(&inner::key(permit));
-            match entered(inner, permit).await? {
-                credential if other(&credential) => Ok(credential),
-                _ => Err(again(permit, REFUSED)),
-            }
+        Auth::Shared(Shared {
+            secret: Some(secret),
+            ..
+        }) => of_file::another(inner, permit, secret, used),
+        Auth::Bearer | Auth::Header(_) | Auth::Shared(_) => {
+            refusals::another(inner, permit, used).await
         }
         Auth::OAuth(_) => {
             // It is for the next flow, and stops nothing now.
@@ -110,6 +108,12 @@ pub(super) async fn elsewhere(
 
 /// The server answered 401 to `used`, which came in the place of another: what to tell the caller.
 pub(super) async fn refused_again(inner: &Inner, permit: &Permit, used: &Credential) -> Error {
+    if is_kept(permit) {
+        return refusals::refused(inner, permit, used).await;
+    }
+    if let Auth::Shared(_) = permit.server().auth {
+        return of_file::refused(inner, permit, used);
+    }
     if let Auth::OAuth(_) = permit.server().auth
         && let Ok(Some(known)) = known::read(inner, &inner::key(permit)).await
         && let Some(payload) = known.open(inner)
@@ -121,46 +125,23 @@ pub(super) async fn refused_again(inner: &Inner, permit: &Permit, used: &Credent
     again(permit, REFUSED)
 }
 
-fn shared(permit: &Permit, shared: &Shared) -> Result<Credential, Error> {
-    let secret = shared.secret.expose();
-    let credential = match &shared.header {
-        Some(name) => Credential::header(name.clone(), secret),
-        None => Credential::bearer(secret),
-    };
-    match credential {
-        Some(credential) => Ok(credential),
-        None => unusable(
-            permit,
-            "the operator's secret for it cannot stand in a header; let auth.secret name one line of visible ASCII characters",
-        ),
+/// The server let `used` in: where it was kept as refused, it is so no more.
+pub(super) fn taken(inner: &Arc<Inner>, permit: &Permit, used: &Credential) {
+    if is_kept(permit) {
+        refusals::taken(inner, permit, used);
+        return;
+    }
+    match &permit.server().auth {
+        Auth::OAuth(_) => verdict::taken(inner, permit, used),
+        Auth::Shared(_) => of_file::taken(inner, permit, used),
+        Auth::None | Auth::Bearer | Auth::Header(_) => {}
     }
 }
 
-/// The secret that the permit's owner entered.
-async fn entered(inner: &Inner, permit: &Permit) -> Result<Credential, Error> {
-    let of = inner::key(permit);
-    let key = Key::Secret(of.clone());
-    let row = match inner.secrets.believed(&of) {
-        Some(row) => row,
-        None => {
-            let before = inner.secrets.before();
-            let Some(row) = inner.records.read(&key).await? else {
-                return Err(required(permit));
-            };
-            let row = Arc::new(row);
-            inner.secrets.learn(&of, row.clone(), before);
-            row
-        }
-    };
-    let entered: Option<Entered> = kept::open(inner, &key, &row);
-    let entered = entered.ok_or_else(|| again(permit, "unreadable"))?;
-    let entered =
-        secrets::check(entered, Some(permit.server())).map_err(|reason| again(permit, reason))?;
-    let credential = match &permit.server().auth {
-        Auth::Header(name) => Credential::header(name.clone(), entered.value.as_bytes()),
-        _ => Credential::bearer(entered.value.as_bytes()),
-    };
-    credential.ok_or(Error::Secret)
+/// Whether a static secret of the vault is sent.
+fn is_kept(permit: &Permit) -> bool {
+    let auth = &permit.server().auth;
+    matches!(auth, Auth::Bearer | Auth::Header(_)) || auth.is_in_vault()
 }
 
 /// The access token of the permit's connection: as it is while it is good, another once it is over.

@@ -190,9 +190,15 @@ async fn forget_rows(inner: &Inner, of: &Of) -> Result<u64, Error> {
         };
         for (key, _) in rows {
             let taken = inner.records.take(&key).await?;
-            if let (Key::Secret(key), Some(_)) = (&key, taken) {
-                secrets += 1;
-                tell::disconnected(inner, key, Revoked::Unsupported);
+            match (&key, taken) {
+                (Key::Secret(key), Some(_)) => {
+                    secrets += 1;
+                    inner.forget(key);
+                    tell::disconnected(inner, key, Revoked::Unsupported);
+                }
+                // It was the operator's, whose removal of the server is on record.
+                (Key::Shared { .. }, Some(_)) => inner.secrets.forget(&key),
+                _ => {}
             }
         }
         after = Some(last);

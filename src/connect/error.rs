@@ -24,6 +24,17 @@ pub enum Error {
         /// Why, in a word of the table: `expired`, `revoked`, `rotation_lost`, `issuer_changed`, `client_changed`, `client_dead`, `origin_changed`, `refused`, `unreadable`.
         reason: &'static str,
     },
+    /// The secret that the operator keeps for everybody in the vault cannot be used.
+    #[error(
+        "server `{server}` cannot be used: the secret that the operator keeps for it {}",
+        wrong(reason)
+    )]
+    Shared {
+        /// The server.
+        server: Arc<str>,
+        /// Why, in a word: `missing`, `refused`, `origin_changed`, `unreadable`.
+        reason: &'static str,
+    },
     /// The server wants more than was granted.
     #[error("server `{server}` wants more permissions: {}", scopes.join(" "))]
     MoreScopes {
@@ -123,6 +134,7 @@ impl Error {
         match self {
             Self::Required { .. } => Code::ConnectRequired,
             Self::Reconnect { .. } => Code::ConnectAgain,
+            Self::Shared { .. } => Code::ConnectShared,
             Self::MoreScopes { .. } => Code::ConnectScopes,
             Self::Transient { .. } => Code::ConnectTransient,
             Self::Unusable { .. } => Code::ConnectUnusable,
@@ -146,6 +158,16 @@ impl Error {
             self,
             Self::Required { .. } | Self::Reconnect { .. } | Self::MoreScopes { .. }
         )
+    }
+}
+
+/// What is wrong with the operator's secret.
+fn wrong(reason: &str) -> &'static str {
+    match reason {
+        "missing" => "is not set",
+        "refused" => "was refused by the server",
+        "origin_changed" => "was set for another address of the server",
+        _ => "cannot be read",
     }
 }
 

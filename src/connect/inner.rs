@@ -8,7 +8,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{
-    GrantKey, Needs, Records, Row, Terms,
+    GrantKey, Key, Needs, Records, Terms,
+    credential::secrets::{Held, of_file::Files},
     kept::{cache::Cache, known::Known},
     refresh::{self, flights::Flights, lease::Patience, spool::Spool},
 };
@@ -41,7 +42,9 @@ pub(super) struct Inner {
     pub(super) holder: Uuid,
     pub(super) cache: Cache<GrantKey, Known>,
     /// Static secrets, sealed.
-    pub(super) secrets: Cache<GrantKey, Row>,
+    pub(super) secrets: Cache<Key, Held>,
+    /// How servers took the secrets that lie beside the policy.
+    pub(super) files: Files,
     pub(super) flights: Flights,
     pub(super) patience: Patience,
     pub(super) spool: Spool,
@@ -79,6 +82,7 @@ impl Inner {
             holder: id::ordered(needs.clock.now()),
             cache: Cache::new(),
             secrets: Cache::new(),
+            files: Files::new(),
             flights: Flights::default(),
             patience: Patience::new(),
             spool: Spool::new(needs.spool),
@@ -104,7 +108,7 @@ impl Inner {
     /// Nothing of a connection that is gone, or another now, is believed any more.
     pub(super) fn forget(&self, key: &GrantKey) {
         self.cache.forget(key);
-        self.secrets.forget(key);
+        self.secrets.forget(&Key::Secret(key.clone()));
         self.spool.distrust(key);
     }
 

@@ -57,7 +57,7 @@ pub trait Records: Send + Sync + fmt::Debug {
     fn take<'a>(&'a self, key: &'a Key) -> Stored<'a, Option<Row>>;
 
     /// Rows that are of one owner or of one server, or all, in the order of their record ids, after `after`, at most 256.
-    /// Clients are of no owner and no server; flows are of both.
+    /// Clients are of no owner and no server; flows are of both; the operator's secrets are of a server only.
     fn rows<'a>(&'a self, of: &'a Of, after: Option<Uuid>) -> Stored<'a, Vec<(Key, Row)>>;
 
     /// Flows of an owner to a server that have not ended: how many, and when the last of them does (Unix seconds).
@@ -256,8 +256,15 @@ pub enum Key {
         /// Its registered URL.
         endpoint: Arc<str>,
     },
-    /// A static secret.
+    /// A static secret of one user.
     Secret(GrantKey),
+    /// A static secret that the operator keeps for all users of a tenant.
+    Shared {
+        /// The tenant.
+        tenant: Arc<str>,
+        /// The server's name.
+        server: Arc<str>,
+    },
     /// A flow, by the SHA-256 of its state.
     Pending {
         /// The digest.
@@ -311,6 +318,12 @@ impl Row {
                 ..none
             },
             Key::Secret(key) => of(Purpose::Secret, key),
+            Key::Shared { tenant, server } => Binding {
+                purpose: Purpose::Shared,
+                tenant,
+                server: Some(server),
+                ..none
+            },
             // Its place is the digest of a state, which the sealed part does not repeat. It is written once: where others
             // have the number of their change it has its end, so that nobody makes it last longer.
             Key::Pending { state } => {

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Error, GrantKey, Inner, Key, Revoked, Row, inner::subject};
+use super::{
+    Error, GrantKey, Inner, Key, Revoked, Row, credential::secrets::shared::of_nobody,
+    inner::subject,
+};
 use crate::{
     audit::{Kind, OutcomeKind, Phase, Record},
     refusal::Code,
@@ -54,6 +57,7 @@ pub(super) fn tampered(inner: &Inner, key: &Key, row: &Row) {
     let mut record = of(inner, Kind::Credential, "tampered").ended(ended.0, ended.1);
     let whose = match key {
         Key::Secret(key) => Some(key),
+        Key::Shared { tenant, server } => Some(&of_nobody(tenant, server)),
         Key::Pending { .. } => row.flow.as_ref(),
         Key::Client { .. } | Key::Discovery { .. } => None,
     };

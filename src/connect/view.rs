@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use super::{
     Error, GrantRow, GrantState, Inner, Key, Of, Row,
-    credential::secrets::{self, Entered},
+    credential::secrets::{
+        self, Entered,
+        shared::{self, SharedSecret},
+    },
     found::discovered::host,
     inner,
     kept::{
@@ -13,7 +16,7 @@ use super::{
     },
 };
 use crate::{
-    policy::{Auth, Permit, Server, Snapshot},
+    policy::{Auth, Permit, Server, Shared, Snapshot},
     subject::Owner,
 };
 
@@ -25,7 +28,7 @@ const MOST: usize = 10_000;
 pub struct Connection {
     /// The tenant.
     pub tenant: String,
-    /// The user.
+    /// The user; empty where the operator keeps a secret for everybody of the tenant.
     pub user: String,
     /// The server.
     pub server: String,
@@ -75,12 +78,17 @@ pub(super) async fn state(inner: &Inner, permit: &Permit) -> Result<Connection, 
     let none = nothing(permit.owner(), &server.name, Some(server));
     match &server.auth {
         Auth::OAuth(_) => {}
-        Auth::Bearer | Auth::Header(_) => return of_secret(inner, permit, none).await,
-        Auth::None | Auth::Shared(_) => {
+        Auth::None
+        | Auth::Shared(Shared {
+            secret: Some(_), ..
+        }) => {
             return Ok(Connection {
                 state: State::Connected,
                 ..none
             });
+        }
+        Auth::Bearer | Auth::Header(_) | Auth::Shared(_) => {
+            return of_secret(inner, permit, none).await;
         }
     }
     let key = inner::key(permit);
@@ -136,6 +144,9 @@ pub(super) async fn all(inner: &Inner, policy: &Snapshot) -> Result<Vec<Connecti
         }
         after = Some(last);
     }
+    let kept_for_all = shared::all(inner, policy).await?;
+    let of_shared = |secret: &SharedSecret| of_shared(secret, policy);
+    connections.extend(kept_for_all.iter().map(of_shared));
     connections.truncate(MOST);
     Ok(connections)
 }
@@ -216,8 +227,26 @@ fn standing(row: &GrantRow, payload: &Payload, server: Option<&Server>, now: i64
     }
 }
 
+fn of_shared(secret: &SharedSecret, policy: &Snapshot) -> Connection {
+    let owner = Owner {
+        tenant: secret.tenant.as_str().into(),
+        user: "".into(),
+    };
+    let server = policy.servers.get(&*secret.server);
+    Connection {
+        mode: "shared".to_owned(),
+        state: match secret.wrong.as_deref() {
+            None => State::Connected,
+            Some(shared::MISSING) => State::NotConnected,
+            Some(reason) => State::again(reason),
+        },
+        since: secret.since,
+        ..nothing(&owner, &secret.server, server.map(|server| &**server))
+    }
+}
+
 async fn of_secret(inner: &Inner, permit: &Permit, none: Connection) -> Result<Connection, Error> {
-    let key = Key::Secret(inner::key(permit));
+    let key = secrets::key(permit);
     let row = inner.records.read(&key).await?;
     Ok(match row {
         Some(row) => entered(inner, &key, &row, Some(permit.server()), none),
@@ -234,10 +263,10 @@ fn entered(
 ) -> Connection {
     let found = kept::open::<Entered>(inner, key, row);
     let since = found.as_ref().map(|entered| entered.at);
-    let state = match found.map(|entered| secrets::check(entered, server)) {
+    let state = match found.map(|entered| entered.stands(server)) {
         None => State::again("unreadable"),
         Some(Err(reason)) => State::again(reason),
-        Some(Ok(_)) => State::Connected,
+        Some(Ok(())) => State::Connected,
     };
     Connection {
         state,

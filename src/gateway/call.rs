@@ -13,7 +13,9 @@ use crate::{
     catalog::{Found, PinnedTool},
     deadline::Deadline,
     gateway::{
-        Ask, Asked, Entry, Finding, Gateway, builtin, connection::waiting, discovery::pinning,
+        Ask, Asked, Entry, Finding, Gateway, builtin,
+        connection::{offered, waiting},
+        discovery::pinning,
         request::asker::malformed,
     },
     mcp::items::List,
@@ -44,6 +46,9 @@ pub(super) async fn call(
     if permit.server().auth != Auth::None {
         // It counts as a call that runs. Rare beside, and its state large: boxed, it does not weigh on calls that show nothing.
         Box::pin(waiting::person(gateway, asked, permit, deadline)).await;
+        if Box::pin(offered::is_withheld_now(gateway, ask, permit, deadline)).await {
+            return offered::nothing(asked, permit);
+        }
     }
     // Not even the list of tools is asked for while nothing can be recorded.
     gateway.shared.journal.admit_read()?;

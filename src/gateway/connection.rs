@@ -1,6 +1,7 @@
 //! Connections of callers to servers: what requests show of them, and what callers are told who have none.
 
 pub(super) mod first;
+pub(super) mod offered;
 pub(super) mod standing;
 pub(super) mod waiting;
 
@@ -105,6 +106,7 @@ fn refusal(error: connect::Error) -> Refusal {
 pub(super) fn is_missing(code: Code) -> bool {
     use Code as C;
     let more = [
+        C::ConnectShared,
         C::ConnectTransient,
         C::ConnectUnusable,
         C::ConnectClient,

@@ -34,12 +34,26 @@ impl Auth {
         }
     }
 
+    /// The header that a static secret stands in; `None` is `Authorization: Bearer`, or no static secret.
+    pub fn header(&self) -> Option<&HeaderName> {
+        match self {
+            Self::Header(name) => Some(name),
+            Self::Shared(shared) => shared.header.as_ref(),
+            Self::None | Self::Bearer | Self::OAuth(_) => None,
+        }
+    }
+
     /// Whether each user has a credential of their own, so that nobody but a user can ask the server anything.
     pub fn is_personal(&self) -> bool {
         match self {
             Self::Bearer | Self::Header(_) | Self::OAuth(_) => true,
             Self::None | Self::Shared(_) => false,
         }
+    }
+
+    /// Whether the operator keeps the secret for everybody in the vault.
+    pub fn is_in_vault(&self) -> bool {
+        matches!(self, Self::Shared(shared) if shared.secret.is_none())
     }
 
     /// The knobs of `mode = "oauth"`.
@@ -56,8 +70,8 @@ impl Auth {
 pub struct Shared {
     /// The header; absent is `Authorization: Bearer`.
     pub header: Option<HeaderName>,
-    /// The secret.
-    pub secret: Arc<Secret>,
+    /// `secret`; absent, it is kept in the vault (`tollgate secret set`).
+    pub secret: Option<Arc<Secret>>,
 }
 
 /// `mode = "oauth"`, with the operator's knobs.

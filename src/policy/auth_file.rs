@@ -137,12 +137,12 @@ fn check_keys(table: &Table<'_>, mode: Option<Mode>) {
 }
 
 fn shared(table: &Table<'_>, inputs: &Inputs<'_>) -> Option<Shared> {
-    if !table.has("secret") {
-        let missing = "`secret` is missing; say where it is kept, as in secret = \"file:NAME\"";
-        table.fault(table.place().fault(missing));
-    }
     let header = header(table);
-    let secret = secret(table, "secret", inputs)?;
+    // Without the key it is in the vault, where the operator puts it on the machine.
+    let secret = match table.has("secret") {
+        true => Some(secret(table, "secret", inputs)?),
+        false => None,
+    };
     Some(Shared { header, secret })
 }
 

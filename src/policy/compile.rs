@@ -66,6 +66,8 @@ pub struct Inputs<'a> {
     pub limits: ServerLimits,
     /// Bounds of each caller's calls.
     pub calls: CallLimits,
+    /// Whether servers are offered only to callers who have a credential for them.
+    pub connected_only: bool,
     /// Addresses of this host.
     pub own_addresses: Vec<IpAddr>,
     /// Where this process listens.
@@ -118,6 +120,7 @@ pub fn compile(inputs: &Inputs<'_>) -> Result<Snapshot, Vec<Fault>> {
         admins: inputs.admins.clone(),
         access_mode,
         calls: inputs.calls,
+        connected_only: inputs.connected_only,
         proxy: Proxy {
             allow: compiled(egress.proxy.allow),
             deny: egress.proxy.deny,

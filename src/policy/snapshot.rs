@@ -71,6 +71,8 @@ pub struct Snapshot {
     pub access_mode: AccessMode,
     /// Bounds of each caller's calls.
     pub calls: CallLimits,
+    /// Whether servers are offered only to callers who have a credential for them.
+    pub connected_only: bool,
     /// What the forward proxy may do.
     pub proxy: Proxy,
     /// Address rules of every leg.

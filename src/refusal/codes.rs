@@ -127,6 +127,7 @@ codes! {
     StoreUnavailable "store.unavailable" Internal 200 Tool, "let the operator see to the state folder, then try again";
     ConnectRequired "connect.required" Caller 200 Tool, "open the link and connect there, then call again";
     ConnectAgain "connect.reconnect" Caller 200 Tool, "open the link and connect again, then repeat the call";
+    ConnectShared "connect.shared_secret" Policy 200 Tool, "show this to the operator, who sets the secret with `tollgate secret set SERVER` where Tollgate runs";
     ConnectScopes "connect.more_permissions" Caller 200 Tool, "open the link and agree to the permissions, then repeat the call";
     ConnectTransient "connect.unavailable" Upstream 200 Tool, "try again later; the connection is kept";
     ConnectUnusable "connect.unusable" Policy 200 Tool, "show this to the operator, who can set what is missing under auth in the server's file";

@@ -190,6 +190,7 @@ fn place(key: &Key) -> (&'static str, [String; 3]) {
             let owner = &key.owner;
             ("secret", words([&owner.tenant, &owner.user, &key.server]))
         }
+        Key::Shared { tenant, server } => ("shared", words([tenant, server, ""])),
         Key::Pending { state } => ("pending", words([&id::hex(state), "", ""])),
     }
 }
@@ -204,6 +205,7 @@ fn whose<'a>(key: &'a Key, row: &'a Row) -> (Option<&'a str>, Option<&'a str>, O
         Key::Client { .. } => (None, None, None),
         Key::Discovery { server, .. } => (None, None, Some(server)),
         Key::Secret(key) => of(key),
+        Key::Shared { tenant, server } => (Some(tenant), None, Some(server)),
         Key::Pending { .. } => row.flow.as_ref().map_or((None, None, None), of),
     }
 }
@@ -228,6 +230,10 @@ fn found(row: &rusqlite::Row<'_>) -> rusqlite::Result<(Key, Row)> {
             },
             server: three,
         }),
+        "shared" => Key::Shared {
+            tenant: one,
+            server: two,
+        },
         _ => Key::Pending {
             state: digest(&one),
         },

@@ -70,6 +70,8 @@ pub enum Purpose {
     Spool,
     /// A static secret that a person entered.
     Secret,
+    /// A static secret that the operator keeps for everybody of a tenant.
+    Shared,
     /// What was discovered of a server's authorization, and pinned.
     Discovery,
     /// What shows that a database and a keyring belong together.
@@ -85,6 +87,7 @@ impl Purpose {
             Self::Pending => "pending",
             Self::Spool => "spool",
             Self::Secret => "secret",
+            Self::Shared => "shared",
             Self::Discovery => "discovery",
             Self::Check => "check",
         }

@@ -16,7 +16,7 @@ use super::{
     visit::Visit,
 };
 use crate::{
-    connect::{Error, Revoked},
+    connect::{Error, Revoked, State},
     deadline::Deadline,
     identity::Browser,
     policy::{Auth, Permit, Purpose, decide_leg},
@@ -64,9 +64,15 @@ impl Visit<'_> {
         let server = permit.server();
         let standing = match &server.auth {
             Auth::None => Standing::Open,
-            Auth::Shared(_) => Standing::Shared,
-            Auth::Bearer | Auth::Header(_) | Auth::OAuth(_) => {
+            Auth::Shared(shared) if shared.secret.is_some() => Standing::Shared,
+            Auth::Shared(_) | Auth::Bearer | Auth::Header(_) | Auth::OAuth(_) => {
                 match self.inner.connections.state(permit).await {
+                    Ok(connection) if !server.auth.is_personal() => {
+                        match connection.state == State::Connected {
+                            true => Standing::Shared,
+                            false => Standing::Unset,
+                        }
+                    }
                     Ok(connection) => Standing::Own(Box::new(connection)),
                     Err(error) => Standing::Unknown(error.to_string()),
                 }

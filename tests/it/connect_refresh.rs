@@ -6,6 +6,7 @@ mod issuer;
 mod once;
 mod processes;
 mod races;
+mod secrets;
 mod steps;
 mod tamper;
 mod time;
@@ -290,7 +291,9 @@ impl Process {
 /// How an error tells a caller what to do: its code, and the reason of a connection that has ended.
 fn told(error: &Error) -> String {
     match error {
-        Error::Reconnect { reason, .. } => format!("{} {reason}", error.code().as_str()),
+        Error::Reconnect { reason, .. } | Error::Shared { reason, .. } => {
+            format!("{} {reason}", error.code().as_str())
+        }
         _ => error.code().as_str().to_owned(),
     }
 }

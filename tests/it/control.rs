@@ -1,6 +1,7 @@
 //! A whole process: start, control socket, reload, drain, signals, exit codes.
 
 mod connections;
+mod secrets;
 mod vault;
 mod which;
 

@@ -27,6 +27,9 @@ use super::{
     client::{Ask, Exchange, Reply, patiently},
 };
 
+/// Stands for what is at the top of `tollgate.toml`.
+const TOP: &str = "top of tollgate.toml";
+
 /// The files of a policy, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Policy(Vec<(String, String)>);
@@ -94,17 +97,24 @@ impl Policy {
         } else {
             "web = \"\"\n"
         };
+        let top = self.0.iter().find(|(name, _)| name == TOP);
+        let top = top.map_or("", |(_, text)| text);
         let head = format!(
-            "state_dir = \"{}\"\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"127.0.0.1:0\"\nops = \"\"\n{web}{listen}\n",
+            "{top}state_dir = \"{}\"\n[listen]\nagents = \"127.0.0.1:0\"\negress = \"127.0.0.1:0\"\nops = \"\"\n{web}{listen}\n",
             state.display()
         );
-        for (name, text) in &self.0 {
+        for (name, text) in self.0.iter().filter(|(name, _)| name != TOP) {
             let text = match &**name {
                 "tollgate.toml" => format!("{head}{text}"),
                 _ => text.clone(),
             };
             write(&folder.join(name), &text);
         }
+    }
+
+    /// Keys at the top of `tollgate.toml`, above its tables.
+    pub(crate) fn top(self, keys: &str) -> Self {
+        self.file(TOP, keys)
     }
 
     /// Puts `to` in place of `from` in every file.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use self::{
     proxy::ProxyReport,
     servers::{GrantReport, ServerReport},
-    settings::{access_mode, agents, egress, identity, keyring, name_servers, web},
+    settings::{access_mode, agents, egress, identity, keyring, mark, name_servers, web},
     warnings::{readable, warnings},
 };
 use crate::{
@@ -44,6 +44,7 @@ pub(super) struct Report {
     state_dir: String,
     store: String,
     keyring: String,
+    mark: String,
     warnings: Vec<String>,
 }
 
@@ -87,6 +88,7 @@ impl Report {
             state_dir: settings.state_dir.display().to_string(),
             store: format!("sqlite:{}", settings.store.display()),
             keyring: keyring(settings),
+            mark: mark(settings),
             warnings,
         }
     }
@@ -124,6 +126,7 @@ impl Report {
         rows.row("state", &self.state_dir);
         rows.row("store", &self.store);
         rows.row("keyring", &self.keyring);
+        rows.row("mark", &self.mark);
         rows.row("restart", RESTART);
         for warning in &self.warnings {
             rows.row("warning", &styles.bad(warning));

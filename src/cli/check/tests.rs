@@ -69,6 +69,7 @@ access    TOOLS_ACCESS_MODE: admins, whatever files say
 state     /nonexistent/state
 store     sqlite:/nonexistent/state/tollgate.db
 keyring   /nonexistent/state/keyring, guarded by the mode of the file alone
+mark      /nonexistent/state/vault.mark, beside the database: an older copy of both together is not noticed; [vault] mark puts it elsewhere
 restart   state_dir, store, listen (but allowed_origins), identity (but admins), vault and audit take effect at the next start
 warning   HTTPS_PROXY is set and ignored: Tollgate uses no proxy on its way out
 warning   there is no key, so nobody can call; make one with `tollgate agent-key new`
@@ -95,7 +96,7 @@ fn what_people_connect_is_told_with_what_acts() {
     let files = [
         (
             "tollgate.toml",
-            "public_url = \"https://t.example\"\n[vault]\nkey = \"env:KEY\"\n",
+            "public_url = \"https://t.example\"\n[vault]\nkey = \"env:KEY\"\nmark = \"/srv/marks/vault.mark\"\n",
         ),
         ("servers/m.toml", server),
         (
@@ -124,6 +125,7 @@ fn what_people_connect_is_told_with_what_acts() {
         "web       127.0.0.1:8703, plain, reached at https://t.example\n",
         "redirect  https://t.example/oauth/callback\n",
         "keyring   /nonexistent/state/keyring, sealed by the key in env:KEY\n",
+        "mark      /srv/marks/vault.mark\n",
         "warning   the key of the keyring is in the variable KEY, which other programs of this user can read; use \
          credential: or file:\n",
         "warning   the authorization server of `q` cannot be reached: `https://10.0.0.7` is in 10.0.0.0/8 (private use, RFC \

@@ -73,20 +73,28 @@ tollgate.toml:3:7: listen.web: people do not reach it as 0.0.0.0:8703; say how t
 
 #[test]
 fn the_keyring_has_a_place_and_its_key_a_source() {
-    let said = settings("[vault]\nkeyring = \"/srv/keyring\"\nkey = \"credential:tollgate-key\"\n");
+    let said = settings(
+        "[vault]\nkeyring = \"/srv/keyring\"\nmark = \"/srv/marks/m\"\nkey = \"credential:tollgate-key\"\n",
+    );
     assert_eq!(
         said.vault,
         Vault {
             keyring: Some("/srv/keyring".into()),
+            mark: Some("/srv/marks/m".into()),
             key: Some(Source::Credential("tollgate-key".into())),
         }
     );
     assert_eq!(said.keyring(), PathBuf::from("/srv/keyring"));
+    assert_eq!(said.mark(), PathBuf::from("/srv/marks/m"));
     let silent = settings("[vault]\n");
     assert_eq!(silent.vault, Vault::default());
     assert_eq!(
         silent.keyring(),
         PathBuf::from("/home/me/.local/state/tollgate/keyring")
+    );
+    assert_eq!(
+        silent.mark(),
+        PathBuf::from("/home/me/.local/state/tollgate/vault.mark")
     );
     assert_eq!(
         faults("[vault]\nkeyring = \"keyring\"\nkey = \"s3cret\"\nkeys = 1\n"),

@@ -7,9 +7,9 @@
 mod file;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -29,6 +29,7 @@ use crate::{
     },
     id,
     policy::Permit,
+    vault::{Kid, Vault},
 };
 
 /// Results at most; further ones have only the database.
@@ -64,6 +65,15 @@ pub(super) enum Settled {
     Revoked,
     /// The same, and nobody was there for whom the provider could be asked.
     Orphan,
+}
+
+/// How many results in the spool at `folder` need each key to be opened.
+///
+/// # Errors
+///
+/// The file system refuses.
+pub fn spooled(folder: &Path, vault: &Vault) -> io::Result<BTreeMap<Kid, u64>> {
+    file::keys(folder, vault, MAX)
 }
 
 impl Held {

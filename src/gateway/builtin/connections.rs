@@ -17,7 +17,7 @@ pub(super) fn definition(name: &str) -> Value {
     json!({
         "name": name,
         "title": "Connections to servers",
-        "description": "Tells which servers await a connection of the user, and the link of the page on which the user connects. Show the link to the user; it works in the user's own browser only.",
+        "description": "Tells which servers await a connection of the user, and the link of the page on which the user connects. Show the link to the user; it works in the user's own browser only. Tells too for which servers the operator has to do something.",
         "inputSchema": { "type": "object", "properties": {}, "additionalProperties": false },
         "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
     })
@@ -26,7 +26,7 @@ pub(super) fn definition(name: &str) -> Value {
 /// Whether a server that the caller may use awaits a connection.
 pub(in crate::gateway) async fn awaited(gateway: &Gateway, ask: &Ask) -> bool {
     let connections = &gateway.shared.connections;
-    for permit in personal(ask) {
+    for permit in kept(ask) {
         let state = connections.state(&permit).await;
         if state.is_ok_and(|found| found.state != State::Connected) {
             return true;
@@ -35,11 +35,11 @@ pub(in crate::gateway) async fn awaited(gateway: &Gateway, ask: &Ask) -> bool {
     false
 }
 
-/// The servers that the caller may use and that want a credential of each user's own, by name.
-fn personal(ask: &Ask) -> Vec<Permit> {
+/// The servers that the caller may use and whose credential is kept here, each user's own or the operator's, by name.
+fn kept(ask: &Ask) -> Vec<Permit> {
     let servers = ask.policy.servers.values();
-    let personal = servers.filter(|server| server.auth.is_personal());
-    let mut permits: Vec<Permit> = personal
+    let kept = servers.filter(|server| server.auth.is_personal() || server.auth.is_in_vault());
+    let mut permits: Vec<Permit> = kept
         .filter_map(|server| policy::decide(&ask.policy, &ask.caller, &server.name).ok())
         .collect();
     permits.sort_by(|one, other| one.server().name.cmp(&other.server().name));
@@ -51,9 +51,15 @@ fn personal(ask: &Ask) -> Vec<Permit> {
 pub(super) async fn call(gateway: &Gateway, ask: &Ask, asked: &Asked<'_>) -> Finding {
     let connections = &gateway.shared.connections;
     let mut lines = Vec::new();
-    for permit in personal(ask) {
+    for permit in kept(ask) {
         let name = &permit.server().name;
+        let is_personal = permit.server().auth.is_personal();
         let state = match connections.state(&permit).await {
+            Ok(found) if !is_personal && found.state == State::Connected => continue,
+            Ok(_) if !is_personal => {
+                "cannot be used until the operator of Tollgate sets its secret; tell the user so"
+                    .to_owned()
+            }
             Ok(found) => stands(&found, &connections.link(name)),
             Err(_) => "its connections cannot be read now; try again later".to_owned(),
         };

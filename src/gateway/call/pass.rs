@@ -6,7 +6,11 @@ use super::rounds;
 use crate::{
     deadline::Deadline,
     egress::Effect,
-    gateway::{Asked, Entry, Finding, Gateway, connection::waiting, discovery::prompts},
+    gateway::{
+        Ask, Asked, Entry, Finding, Gateway,
+        connection::{offered, waiting},
+        discovery::prompts,
+    },
     mcp::Method,
     policy::{Auth, Permit},
     refusal::Refusal,
@@ -15,6 +19,7 @@ use crate::{
 /// Asks what the caller asked.
 pub(in crate::gateway) async fn pass(
     gateway: &Gateway,
+    ask: &Ask,
     asked: &Asked<'_>,
     permit: &Permit,
     entry: &mut Entry,
@@ -23,6 +28,9 @@ pub(in crate::gateway) async fn pass(
     let deadline = Deadline::after(permit.server().limits.call);
     if permit.server().auth != Auth::None {
         waiting::person(gateway, asked, permit, deadline).await;
+        if offered::is_withheld_now(gateway, ask, permit, deadline).await {
+            return offered::nothing(asked, permit);
+        }
     }
     let round = rounds::resume(gateway, asked, permit)?;
     entry.admit_read()?;

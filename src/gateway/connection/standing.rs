@@ -16,17 +16,19 @@ use crate::{
     upstream::{Hello, Session},
 };
 
-/// The only page of a list.
+/// The only page of a list; nothing of the server's own stands in it where that is `withheld`.
 pub(in crate::gateway) async fn list(
     gateway: &Gateway,
     asked: &Asked<'_>,
     permit: &Permit,
     list: List,
-    awaited: bool,
+    (awaited, withheld): (bool, bool),
 ) -> Result<Finding, Refusal> {
     let era = asked.asker.era;
-    let book = pinning::open(gateway, permit).await?;
-    let items = pinned(&book, permit, list, era);
+    let items = match withheld {
+        true => Vec::new(),
+        false => pinned(&pinning::open(gateway, permit).await?, permit, list, era),
+    };
     let own = builtin::beside(permit, list, awaited);
     let texts = items.iter().map(|item| &*item.definition);
     let texts: Vec<&str> = texts.chain(own.as_deref()).collect();
@@ -120,10 +122,11 @@ impl Capabilities {
     }
 }
 
-/// The answer to `server/discover`.
+/// The answer to `server/discover`; what the server says to models is left out where that is `withheld`.
 pub(in crate::gateway) async fn discovery(
     gateway: &Gateway,
     permit: &Permit,
+    withheld: bool,
 ) -> Result<Finding, Refusal> {
     let book = pinning::open(gateway, permit).await?;
     let greeting = Greeting {
@@ -132,7 +135,7 @@ pub(in crate::gateway) async fn discovery(
         supported_versions: &[Revision::MODERN.as_str()],
         capabilities: Capabilities::of(&book, Era::Modern),
         server_info: None,
-        instructions: instructions(&book),
+        instructions: instructions(&book).filter(|_| !withheld),
         ttl_ms: Some(0),
         cache_scope: Some("private"),
         meta: Some(Meta {
@@ -143,13 +146,13 @@ pub(in crate::gateway) async fn discovery(
 }
 
 /// The answer to `initialize`, and the session that it opens: its server hears of it with the first request that can be
-/// sent.
+/// sent. What the server says to models is left out where that is `withheld`.
 pub(in crate::gateway) async fn welcome(
     gateway: &Gateway,
     ask: &Ask,
     permit: &Permit,
-    client: Client,
-    hello: Hello,
+    (client, hello): (Client, Hello),
+    withheld: bool,
 ) -> Result<Finding, Refusal> {
     let book = pinning::open(gateway, permit).await?;
     let greeting = Greeting {
@@ -158,7 +161,7 @@ pub(in crate::gateway) async fn welcome(
         supported_versions: &[],
         capabilities: Capabilities::of(&book, Era::Legacy),
         server_info: Some(Info::of(permit.server())),
-        instructions: instructions(&book),
+        instructions: instructions(&book).filter(|_| !withheld),
         ttl_ms: None,
         cache_scope: None,
         meta: None,

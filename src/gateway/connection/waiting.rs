@@ -1,5 +1,7 @@
 //! Callers who wait for their person to connect: with a request that goes on then, or with a stream that says so.
 
+pub(in crate::gateway) mod subscription;
+
 use std::{collections::HashMap, time::Duration};
 
 use bytes::{Bytes, BytesMut};

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use super::{pinning, whole};
 use crate::{
     gateway::{
-        Asked, Entry, Finding, Gateway,
-        connection::{self, standing},
+        Ask, Asked, Entry, Finding, Gateway,
+        connection::{self, offered, standing},
         request::asker::malformed,
     },
     mcp::{Revision, capabilities::of_server, greeting},
@@ -19,13 +19,14 @@ use crate::{
 /// Answers one `server/discover`.
 pub(in crate::gateway) async fn discover(
     gateway: &Gateway,
+    ask: &Ask,
     asked: &Asked<'_>,
     permit: &Permit,
     entry: &mut Entry,
 ) -> Result<Finding, Refusal> {
     let message = match whole::answer(gateway, asked, permit, entry).await {
         Err(refusal) if connection::is_missing(refusal.code) => {
-            return unconnected(gateway, permit, refusal).await;
+            return unconnected(gateway, ask, permit, refusal).await;
         }
         found => found?,
     };
@@ -46,11 +47,13 @@ pub(in crate::gateway) async fn discover(
 /// eras open a session then, and learn the era once it is connected.
 async fn unconnected(
     gateway: &Gateway,
+    ask: &Ask,
     permit: &Permit,
     refusal: Refusal,
 ) -> Result<Finding, Refusal> {
     if gateway.upstream.is_known_modern(permit.server()) {
-        return standing::discovery(gateway, permit).await;
+        let withheld = offered::is_withheld(&ask.policy, refusal.code);
+        return standing::discovery(gateway, permit, withheld).await;
     }
     let link = gateway.shared.connections.link(&permit.server().name);
     let public = format!("{}: {link}", refusal.public);

@@ -12,7 +12,7 @@ use crate::{
     deadline::Deadline,
     gateway::{
         Ask, Asked, Entry, Finding, Gateway, builtin,
-        connection::{self, standing},
+        connection::{self, offered, standing},
         request::asker::{Scope, malformed},
     },
     mcp::items::{Fate, List},
@@ -34,7 +34,8 @@ pub(in crate::gateway) async fn list(
         list == List::Tools && permit.server().builtin && builtin::awaited(gateway, ask).await;
     match shown(gateway, asked, permit, entry, list, awaited).await {
         Err(refusal) if connection::is_missing(refusal.code) => {
-            standing::list(gateway, asked, permit, list, awaited).await
+            let withheld = offered::is_withheld(&ask.policy, refusal.code);
+            standing::list(gateway, asked, permit, list, (awaited, withheld)).await
         }
         found => found,
     }

@@ -5,7 +5,9 @@ use http::{HeaderValue, Response, StatusCode};
 use super::{Proof, ReplyBody, results};
 use crate::{
     gateway::{
-        Asked, Entry, Gateway, reply,
+        Asked, Entry, Gateway,
+        connection::waiting::subscription::Awaited,
+        reply,
         request::{asked::Ticket, asker::Scope, entry::Ending},
         streams::{relay::Relay, subscription::Opened},
     },
@@ -29,6 +31,8 @@ pub(in crate::gateway) enum Finding {
     Stream(Box<Messages>, Ticket),
     /// A subscription, whose stream either side may end.
     Subscription(Opened),
+    /// A stream of a client whose server is not offered until its person has connected.
+    Awaited(Awaited),
     /// An empty result of our own.
     Empty,
     /// A result of our own, JSON text.
@@ -67,6 +71,9 @@ impl Finding {
             }
             Self::Subscription(opened) => {
                 return reply::events(opened.events(gateway, asked, permit, entry));
+            }
+            Self::Awaited(awaited) => {
+                return reply::events(awaited.events(gateway, asked, permit, entry));
             }
             Self::Message {
                 message,

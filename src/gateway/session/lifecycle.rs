@@ -13,7 +13,7 @@ use crate::{
     deadline::Deadline,
     gateway::{
         Ask, Asked, Entry, Finding, Gateway, ReplyBody,
-        connection::{self, standing},
+        connection::{self, offered, standing},
         discovery::{discover, pinning},
         reply::{self, finding},
         request::{asked::find_session, asker::malformed, entry::Ending},
@@ -54,7 +54,8 @@ pub(in crate::gateway) async fn initialize(
     };
     let (session, message) = match opening.await {
         Err(refusal) if connection::is_missing(refusal.code) => {
-            return standing::welcome(gateway, ask, permit, client, hello).await;
+            let withheld = offered::is_withheld(&ask.policy, refusal.code);
+            return standing::welcome(gateway, ask, permit, (client, hello), withheld).await;
         }
         opened => opened?,
     };

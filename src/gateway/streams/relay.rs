@@ -259,7 +259,7 @@ impl Drop for Streaming {
 }
 
 /// The event that ends a stream.
-pub(super) fn last(pieces: &[Bytes], mut out: BytesMut, _proof: Proof) -> Bytes {
+pub(in crate::gateway) fn last(pieces: &[Bytes], mut out: BytesMut, _proof: Proof) -> Bytes {
     sse::encode(&mut out, pieces);
     out.freeze()
 }

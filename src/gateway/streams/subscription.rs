@@ -14,6 +14,7 @@ use crate::{
     egress::Effect,
     gateway::{
         Ask, Asked, Entry, Finding, Gateway,
+        connection::{offered, waiting::subscription::Awaited},
         discovery::pinning,
         reply::{
             Proof,
@@ -45,7 +46,14 @@ pub(in crate::gateway) async fn listen(
     let deadline = Deadline::of_open_stream();
     let request = asked.request(permit, &ticket, None, &Effect::Read, deadline);
     let answered = gateway.upstream.subscribe(request).await;
-    Ok(match entry.forwarded(gateway, permit, ticket, answered)? {
+    let found = match entry.forwarded(gateway, permit, ticket, answered) {
+        Err(refusal) if offered::is_withheld(&ask.policy, refusal.code) => {
+            entry.listens();
+            return Ok(Finding::Awaited(Awaited(place)));
+        }
+        found => found?,
+    };
+    Ok(match found {
         Finding::Stream(messages, ticket) => {
             entry.listens();
             Finding::Subscription(Opened {

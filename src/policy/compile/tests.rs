@@ -41,6 +41,7 @@ fn inputs(files: &[File]) -> Inputs<'_> {
         local: None,
         limits: LIMITS,
         calls: CallLimits::default(),
+        connected_only: false,
         own_addresses: Vec::new(),
         own_listeners: Vec::new(),
         parent: None,

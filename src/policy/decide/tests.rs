@@ -33,6 +33,7 @@ fn snapshot(access_mode: Option<&str>) -> Snapshot {
         local: None::<Local>,
         limits: ServerLimits::default(),
         calls: CallLimits::default(),
+        connected_only: false,
         own_addresses: Vec::new(),
         own_listeners: Vec::new(),
         parent: None,

@@ -42,6 +42,7 @@ fn compiled(
         parent: None,
         limits: ServerLimits::default(),
         calls: CallLimits::default(),
+        connected_only: false,
         own_addresses: Vec::new(),
         own_listeners: Vec::new(),
     };

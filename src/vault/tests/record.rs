@@ -89,6 +89,7 @@ fn others() -> Vec<Binding<'static>> {
         Purpose::Pending,
         Purpose::Spool,
         Purpose::Secret,
+        Purpose::Shared,
         Purpose::Discovery,
         Purpose::Check,
     ];

@@ -25,6 +25,8 @@ pub(in crate::web) enum Standing {
     Open,
     /// It gets the operator's.
     Shared,
+    /// It would get the operator's, who has to set it first.
+    Unset,
     /// It gets the user's own.
     Own(Box<Connection>),
     /// That cannot be found out now, and why.
@@ -40,13 +42,14 @@ impl Entry {
     pub(super) fn own(&self) -> Option<&Connection> {
         match &self.standing {
             Standing::Own(connection) => Some(connection),
-            Standing::Open | Standing::Shared | Standing::Unknown(_) => None,
+            Standing::Open | Standing::Shared | Standing::Unset | Standing::Unknown(_) => None,
         }
     }
 
     pub(super) fn label(&self) -> &'static str {
         match &self.standing {
             Standing::Open | Standing::Shared => "Ready",
+            Standing::Unset => "Needs the operator",
             Standing::Own(connection) => words::label(connection, self.entered),
             Standing::Unknown(_) => "Not known now",
         }
@@ -56,6 +59,10 @@ impl Entry {
         match &self.standing {
             Standing::Open => "It needs no connection.".to_owned(),
             Standing::Shared => "It is used with a credential that the operator keeps.".to_owned(),
+            Standing::Unset => {
+                "It cannot be used until the operator sets the credential that is kept for it."
+                    .to_owned()
+            }
             Standing::Own(connection) => words::meaning(connection, self.entered),
             Standing::Unknown(why) => super::sentence(why),
         }

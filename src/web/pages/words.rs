@@ -29,6 +29,9 @@ pub(super) fn meaning(connection: &Connection, entered: bool) -> String {
             moment(*until)
         ),
         State::Connected => connected(connection),
+        State::NeedsReconnect(why) if entered => {
+            format!("{}: enter another.", secret_reason(why))
+        }
         State::NeedsReconnect(why) => format!("The connection has ended: {}.", reason(why)),
         State::MorePermissions(_) => {
             "It works, and the server asks for permissions that you have not given yet.".to_owned()
@@ -60,6 +63,15 @@ fn reason(word: &str) -> &str {
         "refused" => "the server no longer accepts it",
         "unreadable" => "what was kept of it cannot be read",
         other => other,
+    }
+}
+
+/// Why a secret cannot be used.
+fn secret_reason(word: &str) -> &'static str {
+    match word {
+        "refused" => "The server does not accept the secret that you entered",
+        "origin_changed" => "The server has moved to another address, which the secret is not for",
+        _ => "The secret that you entered cannot be read",
     }
 }
 
@@ -111,6 +123,10 @@ mod tests {
                 "Needs you: The connection has ended: a renewal broke off, and its answer was lost.",
             ),
             (
+                State::NeedsReconnect("refused".to_owned()),
+                "Needs you: The connection has ended: the server no longer accepts it.",
+            ),
+            (
                 State::MorePermissions(Vec::new()),
                 "Wants more permissions: It works, and the server asks for permissions that you have not given yet.",
             ),
@@ -122,6 +138,27 @@ mod tests {
                 meaning(&connection, false)
             );
             assert_eq!(text, words);
+        }
+    }
+
+    #[test]
+    fn a_secret_that_cannot_be_used_is_to_be_entered_again() {
+        for (reason, words) in [
+            (
+                "refused",
+                "The server does not accept the secret that you entered: enter another.",
+            ),
+            (
+                "origin_changed",
+                "The server has moved to another address, which the secret is not for: enter another.",
+            ),
+            (
+                "unreadable",
+                "The secret that you entered cannot be read: enter another.",
+            ),
+        ] {
+            let connection = connection(State::NeedsReconnect(reason.to_owned()));
+            assert_eq!(meaning(&connection, true), words);
         }
     }
 }

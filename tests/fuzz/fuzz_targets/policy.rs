@@ -197,6 +197,7 @@ fn inputs(files: &[File], local: Option<Local>) -> Inputs<'_> {
         parent: None,
         limits: ServerLimits::default(),
         calls: CallLimits::default(),
+        connected_only: false,
         own_addresses: Vec::new(),
         own_listeners: Vec::new(),
     }

@@ -2,8 +2,10 @@
 
 mod asked;
 mod lists;
+mod offered;
 mod secrets;
 mod sessions;
+mod shared;
 mod silence;
 mod tokens;
 mod verdicts;

@@ -1,7 +1,9 @@
 //! Keys and databases of whole processes: rotated while they run, found to be older, and forgotten.
 
 mod lost;
+mod mark;
 mod older;
+mod spool;
 mod stale;
 
 use tollgate::{

@@ -188,6 +188,7 @@ impl Case {
             parent: None,
             limits: ServerLimits::default(),
             calls: CallLimits::default(),
+            connected_only: false,
             own_addresses: Vec::new(),
             own_listeners: Vec::new(),
         };

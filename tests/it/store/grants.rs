@@ -296,7 +296,11 @@ async fn rows_of_each_kind_are_replaced_by_version_and_taken_once() {
         endpoint: "https://a.example:443/mcp".into(),
     };
     let secret = Key::Secret(key("ann", "a"));
-    for (number, key) in [client, discovery, secret].iter().enumerate() {
+    let shared = Key::Shared {
+        tenant: "default".into(),
+        server: "a".into(),
+    };
+    for (number, key) in [client, discovery, secret, shared].iter().enumerate() {
         let record = number as u128;
         assert_eq!(store.read(key).await.unwrap(), None);
         assert!(
@@ -327,8 +331,8 @@ async fn rows_of_each_kind_are_replaced_by_version_and_taken_once() {
             .map(|(_, row)| row.record.as_u128())
             .collect::<Vec<_>>()
     };
-    assert_eq!(found(Of::Everyone).await, [0, 1, 2]);
-    assert_eq!(found(Of::Server("a".into())).await, [1, 2]);
+    assert_eq!(found(Of::Everyone).await, [0, 1, 2, 3]);
+    assert_eq!(found(Of::Server("a".into())).await, [1, 2, 3]);
     assert_eq!(found(Of::Owner(key("ann", "a").owner)).await, [2]);
     let all = store.rows(&Of::Everyone, None).await.unwrap();
     for (key, row) in all {

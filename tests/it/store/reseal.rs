@@ -66,8 +66,8 @@ fn other(vault: &Vault, key: &Key, id: u8, flow: Option<GrantKey>) -> Row {
     row
 }
 
-/// One of each: a client, a discovery, a secret.
-fn keys() -> [Key; 3] {
+/// One of each: a client, a discovery, a secret of a user and one of the operator's.
+fn keys() -> [Key; 4] {
     [
         Key::Client {
             tenant: "default".into(),
@@ -79,6 +79,10 @@ fn keys() -> [Key; 3] {
             endpoint: "https://notes.example/mcp".into(),
         },
         Key::Secret(whose("ann")),
+        Key::Shared {
+            tenant: "default".into(),
+            server: "notes".into(),
+        },
     ]
 }
 
@@ -115,7 +119,7 @@ async fn everything_but_flows_follows_the_primary_key_and_opens_as_before() {
 
     let round = reseal(&store, &vault).await.unwrap();
     let done = Resealed {
-        done: 303,
+        done: 304,
         busy: 0,
         unopened: 0,
     };
@@ -144,7 +148,7 @@ async fn everything_but_flows_follows_the_primary_key_and_opens_as_before() {
     store.seal_check().await.unwrap();
     let mut rows = store.sealed_rows().await.unwrap();
     rows.sort_by_key(|(_, rows)| *rows);
-    assert_eq!(rows, [(before, 1), (vault.primary(), 304)]);
+    assert_eq!(rows, [(before, 1), (vault.primary(), 305)]);
     assert_eq!(reseal(&store, &vault).await.unwrap(), Resealed::default());
 }
 

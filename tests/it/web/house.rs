@@ -463,7 +463,7 @@ pub(super) fn field(name: &str, value: &str) -> (String, String) {
 }
 
 /// A server of each kind, and one of another tenant.
-fn policy() -> Snapshot {
+pub(super) fn policy() -> Snapshot {
     let knobs = OAuth {
         allow_http_loopback: true,
         revoke: true,
@@ -471,7 +471,7 @@ fn policy() -> Snapshot {
     };
     let shared = Shared {
         header: None,
-        secret: Arc::new(Secret::new(b"the-operators-own".to_vec())),
+        secret: Some(Arc::new(Secret::new(b"the-operators-own".to_vec()))),
     };
     let servers = [
         server("demo", Some(HOSTILE), Auth::OAuth(Box::new(knobs))),

@@ -1,6 +1,10 @@
 //! Secrets that people enter by hand.
 
-use super::house::{House, field};
+use std::sync::Arc;
+
+use tollgate::policy::{Auth, Shared};
+
+use super::house::{House, field, policy};
 
 #[tokio::test]
 async fn a_secret_is_entered_replaced_and_removed() {
@@ -100,4 +104,23 @@ async fn servers_without_a_secret_of_ones_own_offer_nothing() {
         "shared Ready It is used with a credential that the operator keeps. All connections"
     );
     assert!(!page.body.contains("the-operators-own"));
+}
+
+#[tokio::test]
+async fn a_server_whose_secret_the_operator_has_not_set_says_so() {
+    let house = House::local().await;
+    let mut policy = policy();
+    let servers = Arc::make_mut(&mut policy.servers);
+    let server = servers.get_mut("shared").and_then(Arc::get_mut);
+    server.unwrap().auth = Auth::Shared(Shared {
+        header: None,
+        secret: None,
+    });
+    house.policy.store(Arc::new(policy));
+    let page = house.visitor().await.get("/connect/shared").await;
+    assert_eq!(
+        page.words(),
+        "shared Needs the operator It cannot be used until the operator sets the credential that is kept for it. All \
+         connections"
+    );
 }

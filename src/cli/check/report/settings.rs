@@ -38,6 +38,20 @@ fn listener(settings: &Settings, address: Option<SocketAddr>) -> String {
     )
 }
 
+/// Where it is kept how far the database had come, and what is not seen by that.
+pub(super) fn mark(settings: &Settings) -> String {
+    let mark = settings.mark();
+    let beside = settings.store.parent();
+    let is_beside = beside.is_some_and(|folder| mark.starts_with(folder));
+    let text = mark.display().to_string();
+    match is_beside {
+        true => format!(
+            "{text}, beside the database: an older copy of both together is not noticed; [vault] mark puts it elsewhere"
+        ),
+        false => text,
+    }
+}
+
 /// Where the keyring is, and what guards it.
 pub(super) fn keyring(settings: &Settings) -> String {
     let sealed = match &settings.vault.key {

@@ -1,6 +1,7 @@
 //! The files of the spool: one for each connection, replaced as a whole, readable by nobody else.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, ErrorKind, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
@@ -123,7 +124,34 @@ pub(super) fn read_all(
     Ok(found)
 }
 
+/// How many of `max` files need each key: a file's own seal, and that of the tokens in it.
+pub(super) fn keys(folder: &Path, vault: &Vault, max: usize) -> io::Result<BTreeMap<Kid, u64>> {
+    let mut counts = BTreeMap::new();
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(counts),
+        Err(error) => return Err(error),
+    };
+    for entry in entries.take(2 * max) {
+        let path = entry?.path();
+        let Some((record, bytes)) = record(&path).zip(bytes(&path)) else {
+            continue;
+        };
+        let within = opened(&bytes, record, vault).map(|(row, _)| row.kid);
+        let kids: BTreeSet<Kid> = Kid::of(&bytes).into_iter().chain(within).collect();
+        for kid in kids {
+            *counts.entry(kid).or_default() += 1;
+        }
+    }
+    Ok(counts)
+}
+
 fn read(path: &Path, record: Uuid, vault: &Vault) -> Option<(GrantRow, [u8; 32])> {
+    opened(&bytes(path)?, record, vault)
+}
+
+/// The content of a file, unless somebody else wrote it.
+fn bytes(path: &Path) -> Option<Vec<u8>> {
     let found = fs::symlink_metadata(path).ok()?;
     if !found.is_file() || private::check(path, &found).is_err() {
         return None;
@@ -131,7 +159,11 @@ fn read(path: &Path, record: Uuid, vault: &Vault) -> Option<(GrantRow, [u8; 32])
     let mut bytes = Vec::new();
     let file = File::open(path).ok()?;
     file.take(LONGEST).read_to_end(&mut bytes).ok()?;
-    let opened = vault.open(&binding(record), &bytes).ok()?;
+    Some(bytes)
+}
+
+fn opened(bytes: &[u8], record: Uuid, vault: &Vault) -> Option<(GrantRow, [u8; 32])> {
+    let opened = vault.open(&binding(record), bytes).ok()?;
     let written: Written = serde_json::from_slice(opened.expose()).ok()?;
     let sealed = STANDARD.decode(written.sealed).ok()?;
     let row = GrantRow {

@@ -61,14 +61,24 @@ fn each_mode_says_what_is_sent() {
         auth("mode = \"shared\"\nsecret = \"file:gh.secret\"\n"),
         Auth::Shared(Shared {
             header: None,
-            secret: Arc::new(Secret::new(b"s3cret".to_vec())),
+            secret: Some(Arc::new(Secret::new(b"s3cret".to_vec()))),
         })
     );
+    let kept = auth("mode = \"shared\"\nheader = \"x-api-key\"\n");
+    assert_eq!(
+        kept,
+        Auth::Shared(Shared {
+            header: Some(HeaderName::from_static("x-api-key")),
+            secret: None,
+        }),
+        "in the vault"
+    );
+    assert!(kept.is_in_vault() && !kept.is_personal());
     assert_eq!(
         auth("mode = \"shared\"\nheader = \"x-api-key\"\nsecret = \"env:KEY\"\n"),
         Auth::Shared(Shared {
             header: Some(HeaderName::from_static("x-api-key")),
-            secret: Arc::new(Secret::new(b"k3y".to_vec())),
+            secret: Some(Arc::new(Secret::new(b"k3y".to_vec()))),
         })
     );
     assert_eq!(

@@ -130,3 +130,30 @@ async fn secrets_that_people_enter_are_shown_to_their_server_alone() {
     tried(&house, &agents, &mut printed).await;
     check(house, &log, &printed, &["tools/call"]).await;
 }
+
+#[tokio::test]
+async fn the_secrets_of_the_operator_are_shown_to_their_server_alone() {
+    let (log, _guard) = Log::begin();
+    let keeper = Doorkeeper::letting(&["Bearer o1-SENTINEL"]);
+    let own = keeper.clone();
+    let tools = Tools::start(move |seen| own.says("authorization", seen)).await;
+    let policy = Policy::local("").server("s", tools.address, "", "[auth]\nmode = \"shared\"\n");
+    let house = House::of_ann(&policy);
+    let (server, connections) = (&house.policy.servers["s"], &house.pipeline.connections);
+    let mut printed = Vec::new();
+    let tenant = "default".into();
+    for secret in ["two SENTINEL words", "o1-SENTINEL"] {
+        let set = connections.set_shared(server, &tenant, secret.as_bytes());
+        printed.push(format!("{:?}", set.await));
+    }
+    let agents = [
+        Agent::modern("s"),
+        house.session(Agent::modern("s"), "{}").await,
+    ];
+    tried(&house, &agents, &mut printed).await;
+    keeper.forget("Bearer o1-SENTINEL");
+    tried(&house, &agents, &mut printed).await;
+    printed.push(format!("{:?}", connections.shared(&house.policy).await));
+    let events = ["tools/call", "secret_set", "shared_refused"];
+    check(house, &log, &printed, &events).await;
+}

@@ -86,3 +86,28 @@ fn a_file_that_is_not_as_it_was_written_is_left_where_it_is() {
     assert_eq!(found(folder, &self::vault()), [], "another keyring's");
     assert_eq!(fs::read_dir(folder).unwrap().count(), 5, "nothing is lost");
 }
+
+#[test]
+fn files_are_counted_by_each_key_that_they_need() {
+    let place = tempfile::tempdir().unwrap();
+    let ring = place.path().join("keyring");
+    let vault = Keyring::open(&ring).unwrap().vault();
+    let folder = place.path().join("spool");
+    let counts = |vault: &Vault| {
+        let keys = keys(&folder, vault, 8).unwrap();
+        keys.into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(counts(&vault), []);
+    let (one, other) = (row(&vault, 1), row(&vault, 2));
+    write(&folder, one.record, &sealed(&vault, &one, &[5; 32])).unwrap();
+    let before = vault.primary();
+    assert_eq!(counts(&vault), [(before, 1)]);
+    Keyring::rotate(&ring, None).unwrap();
+    assert!(vault.follow());
+    // Its file is of the new key, and the tokens in it of the one before.
+    write(&folder, other.record, &sealed(&vault, &other, &[5; 32])).unwrap();
+    fs::write(folder.join("no-uuid.sealed"), b"x").unwrap();
+    let mut expected = [(before, 2), (vault.primary(), 1)];
+    expected.sort();
+    assert_eq!(counts(&vault), expected);
+}

@@ -163,10 +163,6 @@ fn a_key_of_another_mode_is_a_fault() {
         wrong("mode = \"header\"\n"),
         "servers/a.toml:2:1: auth: `header` is missing; name the header that takes each user's secret"
     );
-    assert_eq!(
-        wrong("mode = \"shared\"\n"),
-        "servers/a.toml:2:1: auth: `secret` is missing; say where it is kept, as in secret = \"file:NAME\""
-    );
 }
 
 #[test]
