@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use serde_json::json;
 use tollgate::{
-    connect::{Error, State},
+    connect::{Challenge, Error, State},
     policy::OnIssuerChange,
 };
 
@@ -63,6 +63,14 @@ async fn another_issuer_is_confirmed_by_each_person_for_themselves() {
     let right = [("code", "the-code"), ("state", &*state), ("iss", OTHER)];
     process.finish(&begun, &right).await.unwrap();
     assert_eq!(process.token(&ann).await.unwrap(), "Bearer at-2");
+    let line = b"Bearer error=\"insufficient_scope\", scope=\"write\"";
+    let more = Challenge(vec![line.to_vec().into()]);
+    let more = process.connections.more_wanted(&ann, &more).await;
+    assert!(matches!(more, Some(Error::MoreScopes { .. })), "as always");
+    assert_eq!(
+        process.preview(&ann).await.unwrap().scopes,
+        ["read", "write"]
+    );
     // What she did is hers: his connection goes on, and he is asked when he makes another.
     assert_eq!(process.state(&bob).await, State::Connected);
     assert_eq!(process.token(&bob).await.unwrap(), "Bearer at-1");
