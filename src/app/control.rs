@@ -323,3 +323,22 @@ fn exchange(path: &Path, request: Request) -> io::Result<Answer> {
     BufReader::new(stream.take(MAX_ANSWER)).read_line(&mut answer)?;
     serde_json::from_str(&answer).map_err(io::Error::other)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_on_its_way_is_not_printed() {
+        let of = SecretOf {
+            server: "notes".to_owned(),
+            tenant: None,
+        };
+        let secret = Typed(Zeroizing::new("sekrit".to_owned()));
+        let request = Request::SecretSet { of, secret };
+        assert_eq!(
+            format!("{request:?}"),
+            "SecretSet { of: SecretOf { server: \"notes\", tenant: None }, secret: Typed(..) }"
+        );
+    }
+}

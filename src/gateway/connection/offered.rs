@@ -1,9 +1,9 @@
 //! `offer = "connected"`: servers that the caller has no credential for are not offered. Their lists are empty, and what is
 //! asked of them by name is unknown; Tollgate's own tools stay, and tell where to connect.
 
-use super::super::{Ask, Asked, Finding, Gateway, builtin};
 use crate::{
     deadline::Deadline,
+    gateway::{Ask, Asked, Finding, Gateway, builtin},
     mcp::Method,
     policy::{Permit, Snapshot},
     refusal::{Code, Refusal},

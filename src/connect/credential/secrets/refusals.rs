@@ -1,7 +1,8 @@
 //! Secrets that their server refused. That is kept with the secret, so that every process, the page and the operator tell
 //! what calls are told, after a restart too. One is not sent for a while then: a minute after the first refusal, twice as
-//! long after each further one, an hour at most; the next call tries it again, since it may have been put right at the
-//! server. One that is let in, and another that is entered, end it.
+//! long after each further one, ten minutes at most, since one user's call may have a server refuse what is everybody's; the
+//! next call tries it again, since it may have been put right at the server. One that is let in, and another that is
+//! entered, end it.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::{
 };
 
 /// How long a secret rests after it was refused once, and at most, in seconds.
-const REST: (i64, i64) = (60, 60 * 60);
+const REST: (i64, i64) = (60, 10 * 60);
 
 /// How often a secret was refused, one time after the other, and when last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_secret_rests_longer_each_time_and_an_hour_at_most() {
+    fn a_refused_secret_rests_longer_each_time_and_ten_minutes_at_most() {
         let mut refused = Refused::again(None, 1_000);
         let rest = |refused: Refused| (0..10_000).find(|late| !refused.rests(1_000 + late));
         let mut rests = vec![rest(refused).unwrap()];
@@ -198,12 +199,12 @@ mod tests {
             refused = Refused::again(Some(refused), 1_000);
             rests.push(rest(refused).unwrap());
         }
-        assert_eq!(rests, [60, 120, 240, 480, 960, 1920, 3600, 3600]);
+        assert_eq!(rests, [60, 120, 240, 480, 600, 600, 600, 600]);
         assert!(!refused.rests(999), "a clock was set back");
         let ever = Refused {
             at: 1_000,
             times: u32::MAX,
         };
-        assert_eq!(rest(Refused::again(Some(ever), 1_000)), Some(3600));
+        assert_eq!(rest(Refused::again(Some(ever), 1_000)), Some(600));
     }
 }

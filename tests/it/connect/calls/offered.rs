@@ -119,6 +119,16 @@ impl Rig {
     }
 }
 
+#[tokio::test]
+async fn a_session_has_no_log_of_a_server_that_is_not_offered() {
+    let rig = Rig::with("").await;
+    let [_, agent] = rig.agents(ANN).await;
+    let refused = rig
+        .refused(&agent, "logging/setLevel", r#""level":"info""#)
+        .await;
+    assert_eq!(refused.0, "mcp.method_unknown");
+}
+
 const ALL: [&str; 4] = ["get_weather", "get_fault", "send_mail", "delete_all"];
 
 #[tokio::test]
