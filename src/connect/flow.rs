@@ -11,7 +11,6 @@ use std::sync::Arc;
 use self::{
     authorize::Ask,
     pending::{Pending, Secrets},
-    step_up::Tried,
 };
 use super::{
     Error, Inner,
@@ -20,7 +19,7 @@ use super::{
         discovered::{self, Found, host},
     },
     inner,
-    kept::grant,
+    kept::grant::{self, Tried},
     provider::{pkce::Verifier, resource, scopes},
     tell,
 };

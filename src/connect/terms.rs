@@ -1,6 +1,9 @@
 //! Settings of all connections, and the places that follow from them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+
+/// How long a person has at the provider.
+pub(super) const FLOW: Duration = Duration::from_secs(10 * 60);
 
 /// The settings that a reload may change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,24 +1,20 @@
 //! Flows that are under way: each is found by the digest of its state, once.
 
-use std::time::Duration;
-
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::step_up::Tried;
 use crate::{
     connect::{
         Error, GrantKey, Inner, Key, Row,
-        kept::{self, Flow},
+        kept::{self, Flow, grant::Tried},
         provider::{discovery::Discovered, register::Client},
+        terms::FLOW,
     },
     id,
 };
 
-/// How long a person has at the provider.
-pub(in crate::connect) const LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// Flows of one person to one server at a time.
 const AT_ONCE: u32 = 10;
 /// Digits of a cookie's name.
@@ -99,7 +95,7 @@ pub(super) async fn begin(
     };
     let flow = Flow {
         key,
-        expires_at: inner.now() + LIFETIME.as_secs().cast_signed(),
+        expires_at: inner.now() + FLOW.as_secs().cast_signed(),
     };
     let new = kept::replace(inner, &place, None, pending, Some(flow)).await?;
     new.then_some(()).ok_or(Error::State)

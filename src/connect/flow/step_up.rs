@@ -1,8 +1,6 @@
 //! Servers that want more than was granted (RFC 6750, section 3.1: `insufficient_scope`): asked for with everything that
 //! was asked for before, and not for ever.
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     connect::{
         self, Challenge, Error, Inner,
@@ -10,7 +8,7 @@ use crate::{
         inner,
         kept::{
             change::change,
-            grant::{self, Payload},
+            grant::{self, Payload, Tried},
         },
         provider::scopes,
     },
@@ -21,14 +19,6 @@ use crate::{
 const ATTEMPTS: u8 = 3;
 /// Sets of scopes that are remembered of one connection; the oldest goes first.
 const SETS: usize = 16;
-
-/// Scopes that were asked for because a server wanted them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::connect) struct Tried {
-    /// In order.
-    scopes: Vec<String>,
-    times: u8,
-}
 
 /// What to tell the caller whom a server answered 403 with `challenge`; the connection remembers it for the next flow.
 /// `None` where it is about something else, where the operator allows no more, or where it was asked for often enough.

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     connect::{
         self, Error, GrantRow, Inner, Key, Of, RecordsError, Terms,
-        flow::pending::LIFETIME,
         kept::{
             self, Kept,
             change::{self, End},
@@ -17,6 +16,7 @@ use crate::{
             discovery::Discovered,
             register::{self, Client, Origin, Probe},
         },
+        terms::FLOW,
     },
     deadline::Deadline,
     policy::{OAuth, Permit, Registration},
@@ -198,7 +198,7 @@ impl Begin<'_> {
             return Ok(None);
         }
         let mut next = registered.clone();
-        let lost = now + LIFETIME.as_secs().cast_signed();
+        let lost = now + FLOW.as_secs().cast_signed();
         // The first of several flows is lost first.
         let from = next.doubted_from.filter(|_| !doubted).unwrap_or(lost);
         if next.doubted_from.replace(from) != Some(from) {
@@ -217,7 +217,7 @@ impl Begin<'_> {
         if client.origin != Origin::Dynamic {
             return Ok(Some(client));
         }
-        let lost = self.inner.now() + LIFETIME.as_secs().cast_signed();
+        let lost = self.inner.now() + FLOW.as_secs().cast_signed();
         let registered = Registered {
             client,
             dead: false,
@@ -234,7 +234,7 @@ impl Begin<'_> {
 
     /// Whether its secret ends before a flow that begins now does.
     fn has_expired(&self, client: &Client) -> bool {
-        let end = self.inner.now() + LIFETIME.as_secs().cast_signed();
+        let end = self.inner.now() + FLOW.as_secs().cast_signed();
         client.secret_expires_at.is_some_and(|at| at <= end)
     }
 

@@ -10,7 +10,6 @@ use crate::{
     catalog::ServerKey,
     connect::{
         GrantRow,
-        flow::step_up::Tried,
         provider::register::{Client, Origin},
     },
     policy::Server,
@@ -59,6 +58,15 @@ pub(in crate::connect) struct Payload {
     pub(in crate::connect) tried: Vec<Tried>,
     /// When a server refused the access token and there was no other to try; absent otherwise.
     pub(in crate::connect) refused_at: Option<i64>,
+}
+
+/// Scopes that were asked for because a server wanted them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::connect) struct Tried {
+    /// In order.
+    pub(in crate::connect) scopes: Vec<String>,
+    /// How often.
+    pub(in crate::connect) times: u8,
 }
 
 /// What a connection, or the beginning of one, was made with.
