@@ -105,7 +105,8 @@ enum KeysError {
     #[error("`{0}` is no name of a key; `tollgate keys status` lists them")]
     Kid(String),
     #[error(
-        "{rows} rows are sealed under the key {kid} still; wait until `tollgate keys status` tells 0"
+        "{rows} rows are sealed under the key {kid} still; if it is the primary one, run `tollgate keys rotate` first; wait \
+         until `tollgate keys status` tells 0"
     )]
     InUse { kid: Kid, rows: u64 },
     // Another process may have sealed them before it saw that the key was disabled.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     control::{Answer, SecretOf},
     core::Core,
+    pins,
 };
 use crate::{
     connect::SharedSecret,
@@ -36,6 +37,10 @@ pub(super) async fn wrong(core: &Core) -> Vec<SharedSecret> {
 pub(super) async fn set(core: &Core, of: SecretOf, secret: &[u8]) -> Answer {
     match keep(core, of, secret).await {
         Ok(of) => Answer::SecretChanged(of),
+        // The remedies of these codes are for those who call.
+        Err(refusal) if [Code::ServerUnknown, Code::ConnectUnusable].contains(&refusal.code) => {
+            Answer::Failed(vec![pins::told(&refusal)])
+        }
         Err(refusal) => Answer::Failed(vec![refusal.text()]),
     }
 }
@@ -52,7 +57,7 @@ async fn keep(core: &Core, of: SecretOf, secret: &[u8]) -> Result<SecretOf, Refu
     let loaded = core.reloader.current_full();
     let server = loaded.policy.servers.get(&*of.server).ok_or_else(|| {
         let public = format!(
-            "no server `{}` in the policy that holds",
+            "no server `{}` in the policy that holds; name one of its servers",
             of.server.escape_debug()
         );
         Refusal::new(Code::ServerUnknown, public)

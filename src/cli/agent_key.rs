@@ -25,8 +25,8 @@ use crate::{
 /// Make, list and revoke agent keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A running process takes up changes by itself within seconds. Turning keys on ([identity.keys] in tollgate.toml) takes
-effect at its next start: until then it lets everyone in as the local user.
+A running process takes up changes by itself within seconds. Turning keys on ([identity.keys] in
+tollgate.toml) takes effect at its next start: until then it lets everyone in as the local user.
 
 Examples:
   tollgate agent-key new --agent ci --user ann --group eng --expires 2027-01-31

@@ -3,7 +3,7 @@
 use std::{fmt::Write, process::ExitCode};
 
 use super::{
-    Exit,
+    Exit, secret,
     socket::{Which, show},
     style::{Styles, counted},
 };
@@ -64,7 +64,7 @@ fn text(connections: &[Connection], styles: Styles) -> String {
         }
         let more = styles.dim(&more.join(", ").escape_debug().to_string());
         let (user, stands) = match mode.as_str() {
-            "shared" => ("everybody", shared(&connection.state, server)),
+            "shared" => ("everybody", shared(&connection.state, server, tenant)),
             _ => (user.as_str(), stands(&connection.state)),
         };
         writeln!(text, "{server}  {user} ({tenant})  {stands}\n  {more}")
@@ -74,17 +74,18 @@ fn text(connections: &[Connection], styles: Styles) -> String {
 }
 
 /// How a secret of the operator's stands.
-fn shared(state: &State, server: &str) -> String {
+fn shared(state: &State, server: &str, tenant: &str) -> String {
+    let of = secret::of_tenant(tenant);
     match state {
         State::NeedsReconnect(reason) if reason == "file_refused" => {
             "secret refused by the server: replace what auth.secret in its file names".to_owned()
         }
         State::NeedsReconnect(reason) => {
-            format!("secret to be set again ({reason}): `tollgate secret set {server}`")
+            format!("secret to be set again ({reason}): `tollgate secret set {server}{of}`")
         }
         State::Connected | State::MorePermissions(_) => "secret set".to_owned(),
         State::NotConnected | State::Connecting(_) => {
-            format!("no secret yet: `tollgate secret set {server}`")
+            format!("no secret yet: `tollgate secret set {server}{of}`")
         }
     }
 }

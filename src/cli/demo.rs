@@ -32,7 +32,7 @@ Nothing else need be installed, and nothing leaves this machine.
 
 Examples:
   tollgate demo           walk through, then stay up with commands to try
-  tollgate demo --once    walk through and leave; exit code 1 if a step went otherwise than it should")]
+  tollgate demo --once    walk through and leave; exit code 1 if a step went wrong")]
 pub(super) struct Args {
     /// Leave after the walk
     #[arg(long)]

@@ -23,6 +23,13 @@ use super::Exit;
 
 /// Arguments of `explain`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit code 0 where it is allowed, 1 where it is not, or depends on what only a running process knows.
+
+Examples:
+  tollgate explain notes/search             whether the tool may be called, and how calls sign in
+  tollgate explain notes --user ana         what acts of [auth], and every address
+  tollgate explain https://example.com/     whether the forward proxy lets it pass")]
 pub struct Args {
     /// A URL, or SERVER/TOOL; with --batch the file of cases (absent or `-` = standard input).
     #[arg(required_unless_present = "batch")]

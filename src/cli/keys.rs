@@ -17,8 +17,9 @@ use crate::app::{
 /// Make and rotate the keys that seal tokens and secrets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The running process does what is asked, if there is one: it has the key that opens the keyring. Without one the command
-does it alone, from the settings. Processes that share the keyring take changes up within seconds.
+The running process does what is asked, if there is one: it has the key that opens the keyring.
+Without one the command does it alone, from the settings. Processes that share the keyring take
+changes up within seconds.
 
 A rotation:
   tollgate keys rotate                    a new primary key; rows follow, a hundred a second

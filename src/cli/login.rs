@@ -11,6 +11,13 @@ use crate::app::control::{Answer, Login, Request};
 
 /// Print a link that signs a browser in to the pages. It works once, for five minutes: give it to nobody but the user.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The link works once, for five minutes: give it to nobody but the user.
+
+Examples:
+  tollgate login                            the local user, where nobody has an agent key
+  tollgate login --user ana                 a user that a key in keys.toml names or may act for
+  tollgate login --user ana --tenant acme   where there are several tenants")]
 pub(super) struct Args {
     #[command(flatten)]
     which: Which,

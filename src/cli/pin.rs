@@ -25,15 +25,16 @@ use crate::{
 /// Show what is pinned of a server, and accept what it shows now.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The running process reads all lists of the server, without any caller; where each user has a credential of their own
-(auth mode bearer, header or oauth), it goes by what callers were shown since it started. Exit code 1 where something differs from what is
-pinned (what is pinned and not shown is no difference), or the server could not be read; 0 after something was accepted.
+The running process reads all lists of the server, without any caller; where each user has a
+credential of their own (auth mode bearer, header or oauth), it goes by what callers were shown
+since it started. Exit code 1 where something differs from what is pinned (what is pinned and not
+shown is no difference), or the server could not be read; 0 after something was accepted.
 
 Examples:
-  tollgate pin notes                      what is pinned, how it stands, and which tools call themselves read-only
+  tollgate pin notes                      each item, how it stands, and its read-only hint
   tollgate pin notes --diff               what changed, for review; fails in CI where anything did
   tollgate pin notes --accept get_note    take one tool as it is now
-  tollgate pin notes --accept-all         take everything; with pin = \"file\" this writes pins/notes.json")]
+  tollgate pin notes --accept-all         take everything; pin = \"file\": write pins/notes.json")]
 pub(super) struct Args {
     /// The server, as the policy names it
     server: String,

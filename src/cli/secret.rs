@@ -141,13 +141,14 @@ fn text(secrets: &[SharedSecret], styles: Styles) -> String {
 /// What is wrong with one, and what to do.
 pub(super) fn wrong(secret: &SharedSecret) -> String {
     let SharedSecret { server, tenant, .. } = secret;
+    let of = of_tenant(tenant);
     let why = match secret.wrong.as_deref() {
         Some("missing") => "has none",
         Some("refused") => "is refused by the server",
         Some("origin_changed") => "was set for another address of the server",
         Some("unused") => {
             return format!(
-                "{server} ({tenant}) is asked for by no file; `tollgate secret remove {server}`"
+                "{server} ({tenant}) is asked for by no file; `tollgate secret remove {server}{of}`"
             );
         }
         Some("file_refused") => {
@@ -157,7 +158,15 @@ pub(super) fn wrong(secret: &SharedSecret) -> String {
         }
         _ => "cannot be read",
     };
-    format!("{server} ({tenant}) {why}; `tollgate secret set {server}`")
+    format!("{server} ({tenant}) {why}; `tollgate secret set {server}{of}`")
+}
+
+/// The option that names a tenant, where it is not the one that everybody begins with.
+pub(super) fn of_tenant(tenant: &str) -> String {
+    match tenant {
+        "default" => String::new(),
+        other => format!(" --tenant {other}"),
+    }
 }
 
 fn moment(seconds: i64) -> String {
@@ -199,6 +208,14 @@ mod tests {
              e (default) cannot be read; `tollgate secret set e`\n\
              f (default) is asked for by no file; `tollgate secret remove f`\n\
              g (default) is refused by the server; replace what auth.secret in its file names\n"
+        );
+        let elsewhere = SharedSecret {
+            tenant: "acme".to_owned(),
+            ..secret("h", None, Some("missing"))
+        };
+        assert_eq!(
+            wrong(&elsewhere),
+            "h (acme) has none; `tollgate secret set h --tenant acme`"
         );
     }
 }

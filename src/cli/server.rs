@@ -20,7 +20,8 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// End every connection to a server and forget what was discovered of it; then delete its file.
+    /// End every connection to a server, remove its secrets from the vault, and forget what was discovered of it; then
+    /// delete its file.
     Remove {
         #[command(flatten)]
         which: Which,

@@ -14,7 +14,7 @@ pub enum LoginError {
     /// Nobody of this name.
     #[error(
         "user `{user}` of tenant `{tenant}` is not known, expected the local user, or one that a key in keys.toml names \
-         or may act for; name one of those"
+         or may act for; name one of those, with --tenant where it is of another tenant"
     )]
     UserUnknown {
         /// The tenant.

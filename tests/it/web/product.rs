@@ -101,7 +101,7 @@ async fn the_command_line_prints_a_link_that_signs_in() {
     assert_eq!(
         why,
         "tollgate: user `eve` of tenant `default` is not known, expected the local user, or one that a key in keys.toml \
-         names or may act for; name one of those\n"
+         names or may act for; name one of those, with --tenant where it is of another tenant\n"
     );
     let listeners: Vec<_> = running
         .handle()
