@@ -27,6 +27,12 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
+/// What a reader takes.
+const MAX_FIELDS: usize = 100;
+const MAX_LINE: usize = 16 * 1024;
+/// Lines that [`written`] may add: host, length or coding, connection, upgrade.
+const OWN_LINES: usize = 4;
+
 type Read = Option<Result<Head, HeadError>>;
 
 /// The first head of `pieces`, and what is left once they have all come.
@@ -92,11 +98,14 @@ fn check(head: &Head, bytes: &[u8]) {
             .as_ref()
             .is_none_or(|path| path.starts_with('/') || path == "*")
     );
-    let mut again = BytesMut::from(&*written(head));
-    let again = Heads::default()
-        .next(&mut again)
-        .expect("it is accepted again")
-        .expect("it is whole");
+    let written = written(head);
+    let again = match Heads::default().next(&mut BytesMut::from(&*written)) {
+        Ok(Some(again)) => again,
+        // What came with as much as fits may not fit beside the lines that a proxy writes itself.
+        Err(HeadError::ManyFields) if head.headers.len() > MAX_FIELDS - OWN_LINES => return,
+        Err(HeadError::LongHead | HeadError::LongLine) if written.len() > MAX_LINE => return,
+        other => panic!("it is not accepted again: {other:?}"),
+    };
     assert!(again.authorization.is_none() && again.check_host().is_ok());
     let same = |head: &Head| {
         // Those of one name keep their order; the names have none.
