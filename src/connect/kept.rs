@@ -67,7 +67,7 @@ pub(super) async fn replace<T: Serialize>(
 ) -> Result<bool, RecordsError> {
     let mut row = Row {
         record: id::ordered(inner.clock.now()),
-        version: expected.unwrap_or_default() + 1,
+        version: expected.unwrap_or_else(first) + 1,
         flow: None,
         expires_at: flow.as_ref().map(|flow| flow.expires_at),
         kid: inner.vault.primary(),
@@ -77,6 +77,12 @@ pub(super) async fn replace<T: Serialize>(
     row.sealed = inner.vault.seal(&row.binding(key), &written(value));
     row.kid = grant::kid(&row.sealed);
     inner.records.replace(key, expected, &row).await
+}
+
+/// Where the versions of a new row begin: at no place where those of one that was taken away did, so that whoever still has
+/// read that one does not write it over this one.
+fn first() -> u64 {
+    u64::from_be_bytes(id::random()) >> 2
 }
 
 fn written<T: Serialize>(value: &T) -> Zeroizing<Vec<u8>> {

@@ -173,7 +173,8 @@ impl World {
             others: self.others.clone(),
             ..Maker::new(url)
         };
-        for host in ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"] {
+        for host in 1..=5 {
+            let host = format!("127.0.0.{host}");
             maker.rules.grants.push(Grant {
                 host: Host::Ip(host.parse().unwrap()),
                 port: Port::Any,

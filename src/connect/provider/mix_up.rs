@@ -2,8 +2,8 @@
 //! at the one comes to the other then, where no `iss` tells them apart.
 //!
 //! The rule: no endpoint of an issuer lies at an origin by which another issuer is known. Known by an origin is who has
-//! their issuer or their authorization endpoint there, and is pinned for a server of the tenant, named by the file of
-//! another server of the tenant, or among the presets. Each crossing does harm of its own:
+//! their issuer, their authorization or their token endpoint there, and is pinned for a server of the tenant, named by the
+//! file of another server of the tenant, or among the presets. Each crossing does harm of its own:
 //!
 //! - authorization: people sign in at the one who is known, and their code goes to the token endpoint of who is not;
 //! - token: codes that one authorization server gave out, and the client's secret for it, are shown to another in Tollgate's
@@ -56,7 +56,10 @@ pub(in crate::connect) fn by_pins(
 ) -> Option<Crossing> {
     let known: Vec<Known> = pinned
         .iter()
-        .flat_map(|pinned| at(&pinned.issuer, Some(&pinned.authorization_endpoint)))
+        .flat_map(|pinned| {
+            let own = [&pinned.authorization_endpoint, &pinned.token_endpoint];
+            at(&pinned.issuer, own.map(String::as_str))
+        })
         .collect();
     crossing(permit, found, |origin, issuer| {
         is_of_another(&known, origin, issuer)
@@ -117,27 +120,31 @@ fn preset(origin: &Target) -> Option<&'static str> {
 
 /// Whom a file names.
 fn named(knobs: &OAuth) -> Vec<Known> {
-    let sign_in = knobs.endpoints.as_ref().map(|own| &*own.authorization);
-    let issuer = knobs.issuer.iter().flat_map(|issuer| at(issuer, sign_in));
+    let fixed = knobs.endpoints.iter();
+    let own: Vec<&str> = fixed
+        .flat_map(|own| [&*own.authorization, &*own.token])
+        .collect();
+    let issuer = knobs.issuer.iter();
+    let issuer = issuer.flat_map(|issuer| at(issuer, own.iter().copied()));
     let trusted = knobs
         .trusted_issuer
         .iter()
-        .flat_map(|issuer| at(issuer, None));
+        .flat_map(|issuer| at(issuer, []));
     issuer.chain(trusted).collect()
 }
 
 /// The origins by which an issuer is known.
-fn at(issuer: &str, sign_in: Option<&str>) -> Vec<Known> {
+fn at<'a>(issuer: &str, endpoints: impl IntoIterator<Item = &'a str>) -> Vec<Known> {
     let Ok(issuer) = Target::from_wire(issuer) else {
         return Vec::new();
     };
-    let sign_in = sign_in.and_then(|url| Target::from_wire(url).ok());
-    let origins = [Some(issuer.clone()), sign_in].into_iter().flatten();
+    let endpoints = endpoints.into_iter();
+    let endpoints = endpoints.filter_map(|url| Target::from_wire(url).ok());
     let known = |origin| Known {
         issuer: issuer.clone(),
         origin,
     };
-    origins.map(known).collect()
+    endpoints.chain([issuer.clone()]).map(known).collect()
 }
 
 impl Crossing {

@@ -36,9 +36,12 @@ fn oauth(knobs: OAuth) -> Auth {
     }))
 }
 
-/// The second server, guarded by [`OTHER`], which signs people in at 127.0.0.4.
+/// The second server, guarded by [`OTHER`], which signs people in at 127.0.0.4, and gives them tokens at 127.0.0.5.
 fn guarded(world: &World) -> Arc<Server> {
-    let elsewhere = json!({"authorization_endpoint": "http://127.0.0.4:9000/authorize"});
+    let elsewhere = json!({
+        "authorization_endpoint": "http://127.0.0.4:9000/authorize",
+        "token_endpoint": "http://127.0.0.5:9000/token",
+    });
     let mut resource = resource(&[OTHER]);
     resource["body"]["resource"] = json!("http://127.0.0.1:9000/other");
     world.answer(&[
@@ -96,7 +99,7 @@ async fn an_endpoint_where_a_pinned_issuer_is_known_is_refused() {
         crossing(begun),
         Some(("authorization_endpoint", OTHER.into()))
     );
-    for origin in [OTHER, "http://127.0.0.4:9000"] {
+    for origin in [OTHER, "http://127.0.0.4:9000", "http://127.0.0.5:9000"] {
         for member in MEMBERS {
             crosses(&world, member, origin);
             let refused = crossing(process.preview(&ann).await);
@@ -112,7 +115,7 @@ async fn an_endpoint_where_a_pinned_issuer_is_known_is_refused() {
     let mix_up = "connect mix_up refused connect.mix_up".to_owned();
     assert_eq!(
         records.iter().filter(|record| **record == mix_up).count(),
-        9
+        13
     );
     assert!(records.contains(&"connect begun refused connect.mix_up".to_owned()));
 }
@@ -210,18 +213,27 @@ async fn whom_the_files_of_other_servers_name_is_known() {
         issuer: Some("http://127.0.0.4:9000".into()),
         endpoints: Some(Endpoints {
             authorization: format!("{OTHER}/authorize").into(),
-            token: "http://127.0.0.4:9000/token".into(),
+            token: "http://127.0.0.5:9000/token".into(),
             revocation: None,
             registration: None,
         }),
         ..OAuth::default()
     };
     crosses(&world, "authorization_endpoint", OTHER);
-    for knobs in [issuer.clone(), trusted, fixed] {
+    for knobs in [issuer.clone(), trusted, fixed.clone()] {
         world.others = vec![named(knobs)];
         let refused = crossing(process.preview(&world.permit("ann")).await);
         assert_eq!(refused, Some(("authorization_endpoint", OTHER.into())));
     }
+    // The code that people bring from there would be shown there, and the token to the server.
+    crosses(&world, "token_endpoint", "http://127.0.0.5:9000");
+    world.others = vec![named(fixed)];
+    let refused = crossing(process.preview(&world.permit("ann")).await);
+    assert_eq!(
+        refused,
+        Some(("token_endpoint", "http://127.0.0.5:9000".into()))
+    );
+    crosses(&world, "authorization_endpoint", OTHER);
     // A server of another tenant says nothing here, nor does one without OAuth.
     for stranger in [
         other("http://127.0.0.1:9000/other", "apart", oauth(issuer)),

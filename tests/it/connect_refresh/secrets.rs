@@ -1,13 +1,16 @@
 //! Static secrets in the vault: one person's own, and the operator's for everybody of a tenant.
 
+use std::sync::Arc;
+
 use tollgate::{
-    connect::{SharedSecret, State},
+    connect::{Of, Records, SharedSecret, State},
     policy::{Auth, Permit, Shared, Snapshot},
     secret::Secret,
-    vault::Credential,
+    store::Store,
+    vault::{Credential, Keyring},
 };
 
-use super::{Process, SERVER, World, issuer::Reuse, told};
+use super::{Hand, Process, SERVER, World, issuer::Reuse, told};
 use crate::support::permit::Maker;
 
 const AGAIN: &str = "connect.reconnect refused";
@@ -260,6 +263,27 @@ async fn the_operator_is_told_of_a_refused_secret_and_it_is_tried_again() {
             "credential shared_usable_again allowed -"
         ]
     );
+}
+
+/// Another process has read it, and is about to write that it is refused.
+#[tokio::test]
+async fn a_secret_that_was_taken_away_is_not_written_over_the_next_one() {
+    let world = World::new(Reuse::Kills).await;
+    let process = world.process("process", 0);
+    let permit = of_tenant("default");
+    process.set(&permit, "leaked").await.unwrap();
+    let keyring = Keyring::open(&world.folder.path().join("keyring")).unwrap();
+    let clock = Arc::<Hand>::default();
+    let store = Store::open_by(&world.database(), &keyring, clock, Arc::default()).unwrap();
+    let (key, leaked) = store.rows(&Of::Everyone, None).await.unwrap().remove(0);
+
+    let (server, tenant) = (&permit.server().name, &permit.owner().tenant);
+    let removed = process.connections.remove_shared(server, tenant).await;
+    assert!(removed.unwrap());
+    process.set(&permit, "next").await.unwrap();
+    let version = Some(leaked.version);
+    assert!(!store.replace(&key, version, &leaked).await.unwrap());
+    assert_eq!(process.token(&permit).await.unwrap(), "next");
 }
 
 #[tokio::test]
