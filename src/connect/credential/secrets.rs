@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use self::refusals::Refused;
+use self::refusals::{Refused, Rest};
 use super::verdict::REFUSED;
 use crate::{
     audit::{Kind, OutcomeKind},
@@ -104,7 +104,7 @@ pub(in crate::connect) async fn current(
     fits.map_err(|reason| again(permit, reason))?;
     if entered
         .refused
-        .is_some_and(|refused| refused.rests(inner.now()))
+        .is_some_and(|refused| refused.rests(Rest::of(permit), inner.now()))
     {
         return Err(again(permit, REFUSED));
     }

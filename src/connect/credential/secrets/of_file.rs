@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use moka::sync::Cache;
 
-use super::{refusals::Refused, shared};
+use super::{
+    refusals::{Refused, Rest},
+    shared,
+};
 use crate::{
     audit::{Kind, OutcomeKind},
     connect::{Error, Inner},
@@ -26,7 +29,7 @@ pub(in crate::connect) fn current(
 ) -> Result<Credential, Error> {
     let sent = sendable(permit, secret)?;
     let refusal = inner.files.refusal(&permit.server().name, &sent);
-    match refusal.is_some_and(|refusal| refusal.rests(inner.now())) {
+    match refusal.is_some_and(|refusal| refusal.rests(Rest::SHARED, inner.now())) {
         true => Err(refuses(permit)),
         false => Ok(sent),
     }
@@ -121,7 +124,7 @@ impl Files {
     fn refused(&self, permit: &Permit, credential: &Credential, now: i64) -> bool {
         let server = &permit.server().name;
         let before = self.refusal(server, credential);
-        if !before.is_some_and(|before| before.rests(now)) {
+        if !before.is_some_and(|before| before.rests(Rest::SHARED, now)) {
             let again = Refused::again(before, now);
             self.0.insert(server.clone(), (*credential.digest(), again));
         }

@@ -1,8 +1,7 @@
 //! Secrets that their server refused. That is kept with the secret, so that every process, the page and the operator tell
-//! what calls are told, after a restart too. One is not sent for a while then: a minute after the first refusal, twice as
-//! long after each further one, ten minutes at most, since one user's call may have a server refuse what is everybody's; the
-//! next call tries it again, since it may have been put right at the server. One that is let in, and another that is
-//! entered, end it.
+//! what calls are told, after a restart too. One is not sent for a while then, twice as long after each further refusal, as
+//! [`Rest`] says; the next call tries it again, since it may have been put right at the server. One that is let in, and
+//! another that is entered, end it.
 
 use std::sync::Arc;
 
@@ -12,12 +11,37 @@ use super::{Entered, TRIES, key, shared};
 use crate::{
     audit::{Kind, OutcomeKind},
     connect::{Error, Inner, Key, RecordsError, credential::verdict::REFUSED, inner, kept},
-    policy::Permit,
+    policy::{Auth, Permit},
     vault::Credential,
 };
 
 /// How long a secret rests after it was refused once, and at most, in seconds.
-const REST: (i64, i64) = (60, 10 * 60);
+#[derive(Clone, Copy)]
+pub(in crate::connect) struct Rest {
+    first: i64,
+    longest: i64,
+}
+
+impl Rest {
+    /// One's own secret.
+    pub(super) const OWN: Self = Self {
+        first: 60,
+        longest: 10 * 60,
+    };
+    /// Everybody's, which a server may refuse because of what one user called.
+    pub(super) const SHARED: Self = Self {
+        first: 5,
+        longest: 60,
+    };
+
+    /// That of what is sent to this server.
+    pub(super) fn of(permit: &Permit) -> Self {
+        match permit.server().auth {
+            Auth::Shared(_) => Self::SHARED,
+            _ => Self::OWN,
+        }
+    }
+}
 
 /// How often a secret was refused, one time after the other, and when last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,9 +57,9 @@ impl Refused {
     }
 
     /// Whether it was refused so lately that it is not sent. A time to come was left behind by a clock.
-    pub(in crate::connect) fn rests(self, now: i64) -> bool {
-        let doubled = REST.0 << self.times.saturating_sub(1).min(6);
-        (self.at..self.at.saturating_add(doubled.min(REST.1))).contains(&now)
+    pub(in crate::connect) fn rests(self, rest: Rest, now: i64) -> bool {
+        let doubled = rest.first << self.times.saturating_sub(1).min(6);
+        (self.at..self.at.saturating_add(doubled.min(rest.longest))).contains(&now)
     }
 }
 
@@ -101,7 +125,7 @@ async fn mark(inner: &Inner, permit: &Permit, used: &[u8; 32]) -> Result<bool, R
             return Ok(false);
         };
         let (before, now) = (entered.refused, inner.now());
-        if before.is_some_and(|before| before.rests(now)) {
+        if before.is_some_and(|before| before.rests(Rest::of(permit), now)) {
             return Ok(false);
         }
         entered.refused = Some(Refused::again(before, now));
@@ -191,20 +215,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_secret_rests_longer_each_time_and_ten_minutes_at_most() {
-        let mut refused = Refused::again(None, 1_000);
-        let rest = |refused: Refused| (0..10_000).find(|late| !refused.rests(1_000 + late));
-        let mut rests = vec![rest(refused).unwrap()];
-        for _ in 1..8 {
-            refused = Refused::again(Some(refused), 1_000);
-            rests.push(rest(refused).unwrap());
-        }
-        assert_eq!(rests, [60, 120, 240, 480, 600, 600, 600, 600]);
-        assert!(!refused.rests(999), "a clock was set back");
-        let ever = Refused {
-            at: 1_000,
-            times: u32::MAX,
+    fn a_refused_secret_rests_longer_each_time_and_not_for_ever() {
+        let late = |refused: Refused, rest| {
+            let over = |late: &i64| !refused.rests(rest, 1_000 + late);
+            (0..10_000).find(over).unwrap()
         };
-        assert_eq!(rest(Refused::again(Some(ever), 1_000)), Some(600));
+        let rests = |rest| {
+            let mut refused = Refused::again(None, 1_000);
+            let mut rests = vec![late(refused, rest)];
+            for _ in 1..8 {
+                refused = Refused::again(Some(refused), 1_000);
+                rests.push(late(refused, rest));
+            }
+            assert!(!refused.rests(rest, 999), "a clock was set back");
+            let ever = Refused {
+                at: 1_000,
+                times: u32::MAX,
+            };
+            rests.push(late(Refused::again(Some(ever), 1_000), rest));
+            rests
+        };
+        assert_eq!(
+            rests(Rest::OWN),
+            [60, 120, 240, 480, 600, 600, 600, 600, 600]
+        );
+        assert_eq!(rests(Rest::SHARED), [5, 10, 20, 40, 60, 60, 60, 60, 60]);
     }
 }
