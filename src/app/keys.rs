@@ -25,7 +25,7 @@ use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
     clock::{Clock, SystemClock},
     config::Settings,
-    listen,
+    listen, private,
     secret::Source,
     store::{Forgotten, Store},
     vault::{self, Init, Kek, Keyring, KeyringView, Kid},
@@ -105,14 +105,14 @@ enum KeysError {
     #[error("`{0}` is no name of a key; `tollgate keys status` lists them")]
     Kid(String),
     #[error(
-        "{rows} rows are sealed under the key {kid} still; if it is the primary one, run `tollgate keys rotate` first; wait \
-         until `tollgate keys status` tells 0"
+        "{} sealed under the key {kid} still; if it is the primary one, run `tollgate keys rotate` first; wait \
+         until `tollgate keys status` tells 0", rows_are(*rows)
     )]
     InUse { kid: Kid, rows: u64 },
     // Another process may have sealed them before it saw that the key was disabled.
     #[error(
-        "{rows} rows are sealed under the key {kid}, and would never open again; run `tollgate keys rotate --enable {kid}` \
-         and wait until `tollgate keys status` tells 0"
+        "{} sealed under the key {kid}, and would never open again; run `tollgate keys rotate --enable {kid}` \
+         and wait until `tollgate keys status` tells 0", rows_are(*rows)
     )]
     Sealed { kid: Kid, rows: u64 },
     #[error(
@@ -175,6 +175,26 @@ pub fn alone(
         let sealed = sealed(settings, &place)?;
         report(&place, Some(&change), &sealed).map_err(told)
     })
+}
+
+/// Looks whether a process could use the keyring that is there, without making one. What only its owner may read nobody else
+/// can judge, nor what only the process itself gets as its key.
+///
+/// # Errors
+///
+/// What would keep a process from starting.
+pub fn look(settings: &Settings, folder: &Path) -> Result<(), vault::Error> {
+    let path = settings.keyring();
+    let Ok(found) = path.symlink_metadata() else {
+        return Ok(());
+    };
+    if found.uid() != geteuid().as_raw() {
+        return Ok(private::check_for(&path, &found, found.uid())?);
+    }
+    let Ok(place) = Place::new(settings, folder) else {
+        return Ok(());
+    };
+    Keyring::look(&path, place.kek.as_ref())
 }
 
 /// Takes everything sealed out of the database, and the mark that knows of it. A keyring that cannot be used is moved aside
@@ -363,6 +383,13 @@ fn initialized(init: Init) -> &'static str {
         Init::Upgraded => "brought up to date; all its keys are the same",
         Init::Sealed => "sealed; all its keys are the same",
         Init::Unchanged => "already as it should be",
+    }
+}
+
+fn rows_are(rows: u64) -> String {
+    match rows {
+        1 => "1 row is".to_owned(),
+        rows => format!("{rows} rows are"),
     }
 }
 
