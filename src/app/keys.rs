@@ -1,6 +1,7 @@
 //! What `tollgate keys` and `tollgate vault` do: in the running process where there is one, which has what opens the
 //! keyring, and else alone, with the state held against a process that starts meanwhile.
 
+mod look;
 mod sealed;
 
 use std::{
@@ -13,6 +14,7 @@ use std::{
 use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 
+pub use self::look::look;
 use self::sealed::{Sealed, sealed};
 use super::{
     Error,
@@ -25,7 +27,7 @@ use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
     clock::{Clock, SystemClock},
     config::Settings,
-    listen, private,
+    listen,
     secret::Source,
     store::{Forgotten, Store},
     vault::{self, Init, Kek, Keyring, KeyringView, Kid},
@@ -175,26 +177,6 @@ pub fn alone(
         let sealed = sealed(settings, &place)?;
         report(&place, Some(&change), &sealed).map_err(told)
     })
-}
-
-/// Looks whether a process could use the keyring that is there, without making one. What only its owner may read nobody else
-/// can judge, nor what only the process itself gets as its key.
-///
-/// # Errors
-///
-/// What would keep a process from starting.
-pub fn look(settings: &Settings, folder: &Path) -> Result<(), vault::Error> {
-    let path = settings.keyring();
-    let Ok(found) = path.symlink_metadata() else {
-        return Ok(());
-    };
-    if found.uid() != geteuid().as_raw() {
-        return Ok(private::check_for(&path, &found, found.uid())?);
-    }
-    let Ok(place) = Place::new(settings, folder) else {
-        return Ok(());
-    };
-    Keyring::look(&path, place.kek.as_ref())
 }
 
 /// Takes everything sealed out of the database, and the mark that knows of it. A keyring that cannot be used is moved aside
