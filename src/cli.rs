@@ -52,39 +52,24 @@ struct Cli {
     command: Command,
 }
 
+/// What each does says its arguments' own first line.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// See it work, with nothing else installed.
     Demo(demo::Args),
-    /// Run the gateway until it is told to stop.
     Serve(serve::Args),
-    /// Check a policy folder without running anything.
     Check(check::Args),
-    /// Say what would be decided about a destination or a tool, and by which rule.
     Explain(explain::Args),
-    /// Show what is pinned of a server, and accept what it shows now.
     Pin(pin::Args),
-    /// Make, list and revoke agent keys.
     AgentKey(agent_key::Args),
-    /// Print a link that signs a browser in to the pages, once.
     Login(login::Args),
-    /// Make and rotate the keys that seal tokens and secrets.
     Keys(keys::Args),
-    /// Accept a restored database, or forget everything that is sealed.
     Vault(vault::Args),
-    /// Tell how the running process is.
     Status(status::Args),
-    /// List the connections of users to servers.
     Connections(connections::Args),
-    /// Keep secrets in the vault that servers get for everybody.
     Secret(secret::Args),
-    /// End a server's connections and forget what was discovered of it.
     Server(server::Args),
-    /// List the open tunnels of the forward proxy.
     Tunnels(tunnels::Args),
-    /// Make the running process read its policy again.
     Reload(reload::Args),
-    /// Make the running process finish what runs, and stop.
     Drain(drain::Args),
 }
 
@@ -131,5 +116,44 @@ mod tests {
     #[test]
     fn the_tree_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_says_on_its_line_what_it_does() {
+        let mut cli = Cli::command();
+        let listed = cli.render_help().to_string();
+        let line = |name: &str| {
+            let mut lines = listed.lines().map(str::trim_start);
+            lines
+                .find(|line| line.starts_with(&format!("{name} ")))
+                .map(str::to_owned)
+        };
+        for (name, what) in [
+            ("demo", "See it work"),
+            ("serve", "Run the gateway"),
+            ("check", "Check a policy folder"),
+            ("explain", "Say what would be decided"),
+            ("pin", "Show what is pinned"),
+            ("agent-key", "Make, list and revoke agent keys"),
+            ("login", "Print a link that signs a browser in"),
+            ("keys", "Make and rotate the keys"),
+            ("vault", "Accept a restored database"),
+            ("status", "Tell how the running process is"),
+            (
+                "connections",
+                "List the connections of users to servers, and how they stand",
+            ),
+            (
+                "secret",
+                "Keep secrets in the vault that servers with mode = \"shared\"",
+            ),
+            ("server", "End a server's connections"),
+            ("tunnels", "List the open tunnels"),
+            ("reload", "Make the running process read"),
+            ("drain", "Make the running process finish"),
+        ] {
+            let line = line(name).unwrap_or_default();
+            assert!(line.contains(what), "{name}: {line}");
+        }
     }
 }

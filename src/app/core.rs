@@ -1,6 +1,7 @@
 //! What all threads of a process share, and what changes while it runs.
 
 use std::{
+    path::{self, Path},
     process,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -19,6 +20,7 @@ use super::{
 use crate::{
     audit::{Journal, Kind, OutcomeKind, Phase, Record},
     clock::Clock,
+    config::Offer,
     connect::{self, Connections},
     gateway,
     identity::Identity,
@@ -202,10 +204,11 @@ impl Core {
             obstacle: self.obstacle(),
             listeners: self.listeners.clone(),
             policy: PolicyStatus {
-                folder: self.reloader.loader().folder().display().to_string(),
+                folder: whole(self.reloader.loader().folder()),
                 generation: loaded.policy.generation,
                 servers: loaded.policy.servers.len(),
                 keys: loaded.policy.keys.len(),
+                connected_only: loaded.settings.offer == Offer::Connected,
                 rejected: pending.rejected,
                 restart: pending.restart,
             },
@@ -239,6 +242,12 @@ impl Core {
         record.method = Some(what.into());
         self.record(record);
     }
+}
+
+/// A path that means the same from every folder.
+fn whole(path: &Path) -> String {
+    let whole = path::absolute(path);
+    whole.as_deref().unwrap_or(path).display().to_string()
 }
 
 fn failing(circuit: OpenCircuit) -> FailingStatus {

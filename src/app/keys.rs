@@ -1,6 +1,7 @@
 //! What `tollgate keys` and `tollgate vault` do: in the running process where there is one, which has what opens the
 //! keyring, and else alone, with the state held against a process that starts meanwhile.
 
+mod look;
 mod sealed;
 
 use std::{
@@ -13,6 +14,7 @@ use std::{
 use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 
+pub use self::look::look;
 use self::sealed::{Sealed, sealed};
 use super::{
     Error,
@@ -105,14 +107,14 @@ enum KeysError {
     #[error("`{0}` is no name of a key; `tollgate keys status` lists them")]
     Kid(String),
     #[error(
-        "{rows} rows are sealed under the key {kid} still; if it is the primary one, run `tollgate keys rotate` first; wait \
-         until `tollgate keys status` tells 0"
+        "{} sealed under the key {kid} still; if it is the primary one, run `tollgate keys rotate` first; wait \
+         until `tollgate keys status` tells 0", rows_are(*rows)
     )]
     InUse { kid: Kid, rows: u64 },
     // Another process may have sealed them before it saw that the key was disabled.
     #[error(
-        "{rows} rows are sealed under the key {kid}, and would never open again; run `tollgate keys rotate --enable {kid}` \
-         and wait until `tollgate keys status` tells 0"
+        "{} sealed under the key {kid}, and would never open again; run `tollgate keys rotate --enable {kid}` \
+         and wait until `tollgate keys status` tells 0", rows_are(*rows)
     )]
     Sealed { kid: Kid, rows: u64 },
     #[error(
@@ -363,6 +365,13 @@ fn initialized(init: Init) -> &'static str {
         Init::Upgraded => "brought up to date; all its keys are the same",
         Init::Sealed => "sealed; all its keys are the same",
         Init::Unchanged => "already as it should be",
+    }
+}
+
+fn rows_are(rows: u64) -> String {
+    match rows {
+        1 => "1 row is".to_owned(),
+        rows => format!("{rows} rows are"),
     }
 }
 

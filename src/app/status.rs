@@ -56,7 +56,7 @@ pub struct ListenerStatus {
 /// The policy in force.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PolicyStatus {
-    /// The folder it was read from.
+    /// The folder it was read from, as an absolute path.
     pub folder: String,
     /// Rises with every change that took effect.
     pub generation: u64,
@@ -64,6 +64,9 @@ pub struct PolicyStatus {
     pub servers: usize,
     /// Agent keys.
     pub keys: usize,
+    /// Whether servers are offered only to those who are connected to them.
+    #[serde(default)]
+    pub connected_only: bool,
     /// The faults of a newer state of the folder, which was not taken.
     pub rejected: Vec<String>,
     /// Changed settings that wait for a restart.

@@ -29,7 +29,7 @@ A running process takes up changes by itself within seconds. Turning keys on ([i
 tollgate.toml) takes effect at its next start: until then it lets everyone in as the local user.
 
 Examples:
-  tollgate agent-key new --agent ci --user ann --group eng --expires 2027-01-31
+  tollgate agent-key new --agent ci --user ana --group eng --expires 2027-01-31
   tollgate agent-key list
   tollgate agent-key revoke 3f9a27c1")]
 pub(super) struct Args {

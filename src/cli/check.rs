@@ -8,11 +8,14 @@ use serde::Serialize;
 
 use super::{
     Exit,
-    socket::{config_fault, say},
+    socket::{config_fault, say, with_cause},
     style::{Styles, counted},
 };
 use crate::{
-    app::load::{self, Loader},
+    app::{
+        keys,
+        load::{self, Loaded, Loader},
+    },
     table::Fault,
 };
 use report::Report;
@@ -21,6 +24,7 @@ use report::Report;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Faults are told as file:line:col: key: message, all of them at once; exit code 78 if there are any.
+Where what a key names is at fault, or no file of the folder, it is file: key: message.
 
 Examples:
   tollgate check --policy ./policy
@@ -57,7 +61,7 @@ pub(super) fn run(args: Args) -> ExitCode {
     };
     let loader = Loader::new(folder, load::environment());
     let styles = Styles::stdout();
-    let (exit, text) = match loader.load() {
+    let (exit, text) = match load(&loader) {
         Ok(loaded) => {
             let report = Report::new(&loader, &loaded);
             let text = if args.json {
@@ -82,6 +86,15 @@ pub(super) fn run(args: Args) -> ExitCode {
     };
     say(&text);
     exit.into()
+}
+
+/// What the folder says, and whether the keyring of its settings can be used.
+fn load(loader: &Loader) -> Result<Loaded, Vec<Fault>> {
+    let loaded = loader.load()?;
+    match keys::look(&loaded.settings, loader.folder()) {
+        Ok(()) => Ok(loaded),
+        Err(error) => Err(vec![Fault::whole("keyring", with_cause(&error))]),
+    }
 }
 
 /// The fault with its file as a shell or an editor finds it from here.

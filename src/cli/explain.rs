@@ -21,7 +21,7 @@ pub use batch::batch;
 use self::{policy::Policy, question::Question};
 use super::Exit;
 
-/// Arguments of `explain`.
+/// Say what would be decided about a destination or a tool, and by which rule.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit code 0 where it is allowed, 1 where it is not, or depends on what only a running process knows.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::app::control::{Answer, Login, Request};
 
-/// Print a link that signs a browser in to the pages. It works once, for five minutes: give it to nobody but the user.
+/// Print a link that signs a browser in to the pages, once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The link works once, for five minutes: give it to nobody but the user.
@@ -17,11 +17,11 @@ The link works once, for five minutes: give it to nobody but the user.
 Examples:
   tollgate login                            the local user, where nobody has an agent key
   tollgate login --user ana                 a user that a key in keys.toml names or may act for
-  tollgate login --user ana --tenant acme   where there are several tenants")]
+  tollgate login --user ana --tenant acme   where several tenants have that user")]
 pub(super) struct Args {
     #[command(flatten)]
     which: Which,
-    /// Tenant of the user [default: the only one]
+    /// Tenant of the user [default: the only one that has this user]
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
     /// User whom the link signs in; needed where callers have agent keys [default: the local user]

@@ -6,10 +6,11 @@ use std::{fmt::Write, process::ExitCode};
 
 use clap::Subcommand;
 use jiff::Timestamp;
+use serde::Serialize;
 
 use super::{
     Exit,
-    socket::{Which, say, show},
+    socket::{Which, show},
     style::{Styles, counted},
 };
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
     connect::SharedSecret,
 };
 
-/// Keep secrets in the vault that servers get for everybody: those with mode = "shared" and no `secret` in their file.
+/// Keep secrets in the vault that servers with mode = "shared" and no `secret` in their file get for everybody.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -58,6 +59,9 @@ struct Of {
     /// Only for this of its tenants [default: the only one]
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
+    /// One JSON object instead of text
+    #[arg(long)]
+    json: bool,
 }
 
 /// Asks and shows; exit code 1 where it did not work.
@@ -75,21 +79,21 @@ pub(super) fn run(args: Args) -> ExitCode {
 
 fn set(of: Of) -> Result<(), Exit> {
     let secret = read::secret(&of.server)?;
-    let (which, of) = of.parts();
-    let (server, tenant) = changed(which.ask(Request::SecretSet { of, secret })?)?;
-    say(&format!(
-        "the secret for `{server}` is kept for tenant `{tenant}`\n"
-    ));
-    Ok(())
+    let (which, of, json) = of.parts();
+    let changed = changed(which.ask(Request::SecretSet { of, secret })?)?;
+    show(&changed, json, |Changed { server, tenant }, _| {
+        format!("the secret for `{server}` is kept for tenant `{tenant}`\n")
+    })
 }
 
 fn remove(of: Of) -> Result<(), Exit> {
-    let (which, of) = of.parts();
-    let (server, tenant) = changed(which.ask(Request::SecretRemove { of })?)?;
-    say(&format!(
-        "the secret for `{server}` of tenant `{tenant}` is removed; it is still valid at its provider\n"
-    ));
-    Ok(())
+    let (which, of, json) = of.parts();
+    let changed = changed(which.ask(Request::SecretRemove { of })?)?;
+    show(&changed, json, |Changed { server, tenant }, _| {
+        format!(
+            "the secret for `{server}` of tenant `{tenant}` is removed; it is still valid at its provider\n"
+        )
+    })
 }
 
 fn list(which: &Which, json: bool) -> Result<(), Exit> {
@@ -100,22 +104,28 @@ fn list(which: &Which, json: bool) -> Result<(), Exit> {
 }
 
 impl Of {
-    fn parts(self) -> (Which, SecretOf) {
+    fn parts(self) -> (Which, SecretOf, bool) {
         let of = SecretOf {
             server: self.server,
             tenant: self.tenant,
         };
-        (self.which, of)
+        (self.which, of, self.json)
     }
 }
 
-/// The server and the tenant of a secret that was changed.
-fn changed(answer: Answer) -> Result<(String, String), Exit> {
+/// Whose secret was changed: what `--json` writes of it.
+#[derive(Serialize)]
+struct Changed {
+    server: String,
+    tenant: String,
+}
+
+fn changed(answer: Answer) -> Result<Changed, Exit> {
     match answer {
         Answer::SecretChanged(SecretOf {
             server,
             tenant: Some(tenant),
-        }) => Ok((server, tenant)),
+        }) => Ok(Changed { server, tenant }),
         _ => Err(Exit::Internal),
     }
 }

@@ -6,12 +6,12 @@ use clap::Subcommand;
 
 use super::{
     Exit,
-    socket::{Which, say},
-    style::counted,
+    socket::{Which, show},
+    style::{Styles, counted},
 };
 use crate::app::control::{Answer, Removed, Request};
 
-/// Do something with a registered server.
+/// End a server's connections and forget what was discovered of it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -27,23 +27,24 @@ enum Command {
         which: Which,
         /// The server
         name: String,
+        /// One JSON object instead of text
+        #[arg(long)]
+        json: bool,
     },
 }
 
 /// Asks and shows; exit code 1 where it did not work.
 pub(super) fn run(args: Args) -> ExitCode {
-    let Command::Remove { which, name } = args.command;
+    let Command::Remove { which, name, json } = args.command;
     match which.ask(Request::ServerRemove { server: name }) {
-        Ok(Answer::Removed(removed)) => {
-            say(&text(&removed));
-            Exit::Ok.into()
-        }
-        Ok(_) => Exit::Internal.into(),
-        Err(exit) => exit.into(),
+        Ok(Answer::Removed(removed)) => show(&removed, json, text).err().unwrap_or(Exit::Ok),
+        Ok(_) => Exit::Internal,
+        Err(exit) => exit,
     }
+    .into()
 }
 
-fn text(removed: &Removed) -> String {
+fn text(removed: &Removed, _: Styles) -> String {
     let Removed {
         server,
         connections,
@@ -72,7 +73,7 @@ mod tests {
             revoked: 1,
         };
         assert_eq!(
-            text(&removed),
+            text(&removed, Styles::plain()),
             "2 connections to `notes` ended, 1 revoked by the provider; what was discovered of it is forgotten\n\
              now delete servers/notes.toml, and its name from the [[private]] tables of egress.toml; its pins are kept, so \
              that a server of this name and URL is not taken as it shows itself then\n"

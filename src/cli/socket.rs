@@ -55,7 +55,7 @@ impl Which {
 #[derive(Debug, clap::Args)]
 pub(super) struct Policy {
     /// Policy folder of the process [default: $TOLLGATE_POLICY, /etc/tollgate, ~/.config/tollgate]
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(long, value_name = "DIR", global = true, display_order = 900)]
     policy: Option<PathBuf>,
 }
 

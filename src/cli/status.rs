@@ -68,6 +68,10 @@ fn text(status: &Status, styles: Styles) -> String {
         counted(policy.keys, "key")
     );
     lines.row("policy", &loaded);
+    if policy.connected_only {
+        let only = "offer = \"connected\": a server is offered to those who are connected to it";
+        lines.row("", only);
+    }
     for fault in &policy.rejected {
         lines.row("", &styles.bad(&format!("not taken: {fault}")));
     }
@@ -179,6 +183,7 @@ mod tests {
                 generation: 3,
                 servers: 2,
                 keys: 1,
+                connected_only: true,
                 rejected: vec!["tollgate.toml:1:1: x: unknown key".to_owned()],
                 restart: vec!["listen.agents".to_owned()],
             },
@@ -224,6 +229,7 @@ mod tests {
              agents    127.0.0.1:8700 (TLS)\n\
              identity  keys\n\
              policy    /etc/tollgate, generation 3, 2 servers, 1 key\n          \
+             offer = \"connected\": a server is offered to those who are connected to it\n          \
              not taken: tollgate.toml:1:1: x: unknown key\n          \
              `listen.agents` has changed and waits for a restart\n\
              records   /var/lib/tollgate/audit, 42 written, 1 waiting\n          \

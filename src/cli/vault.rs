@@ -31,7 +31,7 @@ pub(super) struct Args {
     #[command(flatten)]
     policy: Policy,
     /// One JSON object instead of text
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 901)]
     json: bool,
     #[command(subcommand)]
     action: Action,

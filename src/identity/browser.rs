@@ -9,6 +9,7 @@ mod mark;
 mod rows;
 
 use std::{
+    collections::BTreeSet,
     ops::Deref,
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
@@ -20,13 +21,7 @@ pub use error::LoginError;
 pub use rows::{Kept, LinkRow, SessionRow, Sessions, SessionsError};
 
 use super::{Caller, Identity};
-use crate::{
-    clock::Clock,
-    id,
-    policy::Snapshot,
-    subject::{DEFAULT_TENANT, Owner},
-    vault::Mac,
-};
+use crate::{clock::Clock, id, policy::Snapshot, subject::Owner, vault::Mac};
 
 /// How long a link signs in, in seconds.
 const LINK: i64 = 5 * 60;
@@ -101,20 +96,14 @@ impl Browsers {
     ///
     /// # Errors
     ///
-    /// Nobody is named, nobody of this name is known, or the database does not work.
+    /// Nobody is named, nobody of this name is known, or users of several tenants; or the database does not work.
     pub async fn invite(
         &self,
         tenant: Option<&str>,
         user: Option<&str>,
         policy: &Snapshot,
     ) -> Result<Invitation, LoginError> {
-        let owner = self.0.whom(tenant, user)?;
-        if self.0.identity.person(&owner, policy).is_none() {
-            return Err(LoginError::UserUnknown {
-                tenant: owner.tenant,
-                user: owner.user,
-            });
-        }
+        let owner = self.0.whom(tenant, user, policy)?;
         let (token, now) = (id::token(), self.now());
         let row = LinkRow {
             digest: digest(&token),
@@ -272,20 +261,65 @@ impl Browsers {
 
 impl Inner {
     /// Whom the operator means.
-    fn whom(&self, tenant: Option<&str>, user: Option<&str>) -> Result<Owner, LoginError> {
-        let local = match &self.identity {
-            Identity::Local(local) => Some(local.subject().owner()),
-            Identity::Keys(_) => None,
+    fn whom(
+        &self,
+        tenant: Option<&str>,
+        user: Option<&str>,
+        policy: &Snapshot,
+    ) -> Result<Owner, LoginError> {
+        match &self.identity {
+            Identity::Local(local) => {
+                let own = local.subject().owner();
+                let (tenant, user) = (
+                    tenant.unwrap_or(&own.tenant).into(),
+                    user.unwrap_or(&own.user).into(),
+                );
+                let meant = Owner { tenant, user };
+                if meant == own {
+                    return Ok(own);
+                }
+                let Owner { tenant, user } = meant;
+                Err(LoginError::NotLocal { tenant, user })
+            }
+            Identity::Keys(_) => {
+                let user = Arc::from(user.ok_or(LoginError::UserMissing)?);
+                let tenants = match tenant {
+                    Some(tenant) => BTreeSet::from([Arc::from(tenant)]),
+                    None => policy
+                        .keys
+                        .values()
+                        .map(|key| key.subject.tenant.clone())
+                        .collect(),
+                };
+                self.only_one(user, tenants, policy)
+            }
+        }
+    }
+
+    /// The one user of this name in these tenants.
+    fn only_one(
+        &self,
+        user: Arc<str>,
+        tenants: BTreeSet<Arc<str>>,
+        policy: &Snapshot,
+    ) -> Result<Owner, LoginError> {
+        let of = |tenant: &Arc<str>| Owner {
+            tenant: tenant.clone(),
+            user: user.clone(),
         };
-        let text = |given: Option<&str>, local: Option<&Arc<str>>| {
-            given.map(Arc::from).or_else(|| local.cloned())
-        };
-        let tenant = text(tenant, local.as_ref().map(|local| &local.tenant));
-        let user = text(user, local.as_ref().map(|local| &local.user));
-        Ok(Owner {
-            tenant: tenant.unwrap_or_else(|| DEFAULT_TENANT.into()),
-            user: user.ok_or(LoginError::UserMissing)?,
-        })
+        let known = |tenant: &&Arc<str>| self.identity.knows(&of(tenant), policy);
+        let found: Vec<_> = tenants.iter().filter(known).cloned().collect();
+        match found.as_slice() {
+            [tenant] => Ok(of(tenant)),
+            [] => Err(LoginError::UserUnknown {
+                tenants: Vec::from_iter(tenants),
+                user,
+            }),
+            _ => Err(LoginError::TenantMissing {
+                tenants: found,
+                user,
+            }),
+        }
     }
 
     fn browser(&self, row: &SessionRow, policy: &Snapshot) -> Option<Browser> {

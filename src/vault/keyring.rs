@@ -57,6 +57,15 @@ impl Keyring {
         Ok(Self { parsed, vault })
     }
 
+    /// Looks whether the keyring at `path` could be opened; makes and keeps nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Keyring::open_with`], and where there is none.
+    pub fn look(path: &Path, kek: Option<&Kek>) -> Result<(), Error> {
+        read(path, kek).map(drop)
+    }
+
     /// What seals for `purpose`, with a key of its own: nothing that is sealed for one purpose opens for another.
     pub fn sealer(&self, purpose: &'static str) -> Sealer {
         Sealer::derive(1, &self.parsed.keys.root, purpose)

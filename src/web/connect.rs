@@ -185,7 +185,11 @@ impl Visit<'_> {
         };
         let url = &started.authorize_url;
         let host = Url::parse(url).ok().filter(is_web);
-        let host = host.and_then(|url| url.host_str().map(str::to_owned));
+        let host = host.and_then(|url| {
+            let host = url.host_str()?;
+            let port = url.port().map(|port| format!(":{port}"));
+            Some(format!("{host}{}", port.unwrap_or_default()))
+        });
         let host = host.ok_or_else(|| {
             let what = "its authorization endpoint is no web address".to_owned();
             let server = permit.server().name.clone();

@@ -50,13 +50,18 @@ pub(super) fn resolve(
     })
 }
 
-/// Looks at the key that `[vault] key` names in a file; a fault where it is none, or others could read it. What is in a
-/// credential or a variable only the process itself can see.
+/// Looks at the key that `[vault] key` names in a file, or in a variable that is set here; a fault where it is none, or
+/// others could read it. What is in a credential only the process itself can see.
 pub(super) fn vault_key(settings: &Settings, folder: &Path) -> Option<Fault> {
     let source = settings.vault.key.as_ref()?;
-    let Source::File(_) = source else {
-        return None;
+    let seen = match source {
+        Source::File(_) => true,
+        Source::Env(name) => env::var_os(name).is_some_and(|value| !value.is_empty()),
+        Source::Credential(_) => false,
     };
+    if !seen {
+        return None;
+    }
     let error = Kek::read(source, folder).err()?;
     Some(at("vault.key", &error.to_string()))
 }

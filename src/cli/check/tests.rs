@@ -1,3 +1,5 @@
+mod keyring;
+
 use std::{fs, path::Path};
 
 use super::*;

@@ -11,14 +11,35 @@ pub enum LoginError {
     /// With agent keys there are many users.
     #[error("nobody is named, expected the user whom the link signs in; name one with --user")]
     UserMissing,
-    /// Nobody of this name.
+    /// Nobody of this name, where everybody is the local user.
     #[error(
-        "user `{user}` of tenant `{tenant}` is not known, expected the local user, or one that a key in keys.toml names \
-         or may act for; name one of those, with --tenant where it is of another tenant"
+        "user `{user}` of tenant `{tenant}` is not known, expected the local user; leave --user and --tenant out"
     )]
-    UserUnknown {
+    NotLocal {
         /// The tenant.
         tenant: Arc<str>,
+        /// The user.
+        user: Arc<str>,
+    },
+    /// Nobody of this name, where agent keys tell who there is.
+    #[error(
+        "user `{user}` of {} is not known, expected one that a key in keys.toml names or may act for; name one of those",
+        listed(tenants)
+    )]
+    UserUnknown {
+        /// The tenants looked in: that of the request, or all.
+        tenants: Vec<Arc<str>>,
+        /// The user.
+        user: Arc<str>,
+    },
+    /// Several users of this name.
+    #[error(
+        "there is a user `{user}` of {}, expected one of them; name it with --tenant",
+        listed(tenants)
+    )]
+    TenantMissing {
+        /// The tenants.
+        tenants: Vec<Arc<str>>,
         /// The user.
         user: Arc<str>,
     },
@@ -40,7 +61,10 @@ impl LoginError {
     /// The code of the refusal.
     pub fn code(&self) -> Code {
         match self {
-            Self::UserMissing | Self::UserUnknown { .. } => Code::LoginUser,
+            Self::UserMissing
+            | Self::NotLocal { .. }
+            | Self::UserUnknown { .. }
+            | Self::TenantMissing { .. } => Code::LoginUser,
             Self::Link => Code::LoginLink,
             Self::SignedOut => Code::SignedOut,
             Self::Forged => Code::RecordForged,
@@ -58,5 +82,13 @@ impl From<LoginError> for Refusal {
             }
             _ => refusal,
         }
+    }
+}
+
+fn listed(tenants: &[Arc<str>]) -> String {
+    match tenants {
+        [] => "any tenant".to_owned(),
+        [one] => format!("tenant `{one}`"),
+        several => format!("the tenants `{}`", several.join("`, `")),
     }
 }

@@ -92,7 +92,10 @@ fn confirm(entry: &Entry, form: &ServerForm, preview: &Preview) -> Markup {
             h2 id="what" { "What you agree to" }
             dl.terms {
                 dt { "Server" }
-                dd { (entry.title()) " " code { (entry.name) } }
+                dd {
+                    @if entry.title() == &*entry.name { code { (entry.name) } }
+                    @else { (entry.title()) " " code { (entry.name) } }
+                }
                 dt { "You sign in at" }
                 dd { code.host { (preview.sign_in_host) } }
                 @if elsewhere {
@@ -130,7 +133,7 @@ fn confirm(entry: &Entry, form: &ServerForm, preview: &Preview) -> Markup {
             @if let Some(url) = &form.return_to {
                 input type="hidden" name=(RETURN_TO) value=(url);
             }
-            button.quiet[state == Some(&State::Connected)] type="submit" { (button(state, preview)) }
+            button class=[(state == Some(&State::Connected)).then_some("quiet")] type="submit" { (button(state, preview)) }
         }
     }
 }

@@ -28,6 +28,7 @@ async fn a_person_sees_who_asks_for_what_connects_and_disconnects() {
             .iter()
             .any(|ask| ask.to_string().contains("/register"))
     );
+    assert!(!page.body.contains("class=\"\""), "{}", page.body);
     assert_eq!(page.cookies(), [""; 0]);
 
     let going = ann
@@ -36,8 +37,8 @@ async fn a_person_sees_who_asks_for_what_connects_and_disconnects() {
     assert_eq!(going.status, 200);
     assert_eq!(
         going.words(),
-        "On to 127.0.0.2 Your browser goes to the provider now. This can be finished within ten minutes. Continue to \
-         127.0.0.2 All connections"
+        "On to 127.0.0.2:9000 Your browser goes to the provider now. This can be finished within ten minutes. Continue to \
+         127.0.0.2:9000 All connections"
     );
     let url = going.provider();
     assert_eq!(

@@ -100,8 +100,8 @@ async fn the_command_line_prints_a_link_that_signs_in() {
     assert!(!worked && said.is_empty());
     assert_eq!(
         why,
-        "tollgate: user `eve` of tenant `default` is not known, expected the local user, or one that a key in keys.toml \
-         names or may act for; name one of those, with --tenant where it is of another tenant\n"
+        "tollgate: user `eve` of tenant `default` is not known, expected the local user; leave --user and \
+         --tenant out\n"
     );
     let listeners: Vec<_> = running
         .handle()

@@ -376,6 +376,48 @@ async fn with_agent_keys_the_operator_names_somebody_whom_they_know() {
 }
 
 #[tokio::test]
+async fn a_user_of_one_tenant_needs_no_tenant_named() {
+    let place = Place::new(|clock| Identity::keys(clock));
+    let of = |tenant: &str, mut key: Arc<Key>| {
+        let subject = &mut Arc::get_mut(&mut key).unwrap().subject;
+        Arc::get_mut(subject).unwrap().tenant = tenant.into();
+        key
+    };
+    let policy = keys(&[
+        of("acme", key("ana", &[], &[], None)),
+        of("acme", key("bob", &[], &[], None)),
+        of("beta", key("bob", &[], &[], None)),
+    ]);
+    let invite = |tenant, user| place.browsers.invite(tenant, Some(user), &policy);
+    let ana = invite(None, "ana").await.unwrap().owner;
+    assert_eq!((&*ana.tenant, &*ana.user), ("acme", "ana"));
+    let bob = invite(Some("beta"), "bob").await.unwrap().owner;
+    assert_eq!(&*bob.tenant, "beta");
+    for (tenant, user, why) in [
+        (
+            None,
+            "bob",
+            "there is a user `bob` of the tenants `acme`, `beta`, expected one of them; name it with --tenant",
+        ),
+        (
+            None,
+            "eve",
+            "user `eve` of the tenants `acme`, `beta` is not known, expected one that a key in keys.toml names or may act \
+             for; name one of those",
+        ),
+        (
+            Some("beta"),
+            "ana",
+            "user `ana` of tenant `beta` is not known, expected one that a key in keys.toml names or may act for; name one \
+             of those",
+        ),
+    ] {
+        let refused = invite(tenant, user).await.err().unwrap();
+        assert_eq!(refused.to_string(), why);
+    }
+}
+
+#[tokio::test]
 async fn the_local_user_is_the_only_one() {
     let place = Place::local();
     let policy = Snapshot::default();
@@ -386,7 +428,7 @@ async fn the_local_user_is_the_only_one() {
     ] {
         let refused = place.browsers.invite(tenant, user, &policy).await;
         assert!(
-            matches!(refused, Err(LoginError::UserUnknown { .. })),
+            matches!(refused, Err(LoginError::NotLocal { .. })),
             "{user:?}"
         );
     }

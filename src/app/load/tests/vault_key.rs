@@ -30,6 +30,17 @@ fn the_key_of_the_keyring_is_looked_at_where_it_is_a_file() {
     // A running process keeps the key that it began with.
     assert!(loader(folder.path()).attempt(Some(&loaded)).result.is_ok());
 
+    write(
+        folder.path(),
+        "tollgate.toml",
+        "[vault]\nkey = \"env:PATH\"\n",
+    );
+    let said = said(loader(folder.path()).load());
+    assert!(
+        said.starts_with("tollgate.toml: vault.key: cannot use `env:PATH`, which names the key of the keyring: expected 32 random"),
+        "{said}"
+    );
+
     // Only the process itself sees these.
     for source in ["credential:key", "env:TOLLGATE_NO_SUCH_KEY"] {
         let settings = format!("[vault]\nkey = \"{source}\"\n");
