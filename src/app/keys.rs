@@ -105,14 +105,16 @@ enum KeysError {
     #[error("`{0}` is no name of a key; `tollgate keys status` lists them")]
     Kid(String),
     #[error(
-        "{rows} rows are sealed under the key {kid} still; if it is the primary one, run `tollgate keys rotate` first; wait \
-         until `tollgate keys status` tells 0"
+        "{} sealed under the key {kid} still; if it is the primary one, run `tollgate keys rotate` first; wait \
+         until `tollgate keys status` tells 0",
+        are(*rows)
     )]
     InUse { kid: Kid, rows: u64 },
     // Another process may have sealed them before it saw that the key was disabled.
     #[error(
-        "{rows} rows are sealed under the key {kid}, and would never open again; run `tollgate keys rotate --enable {kid}` \
-         and wait until `tollgate keys status` tells 0"
+        "{} sealed under the key {kid}, and would never open again; run `tollgate keys rotate --enable {kid}` \
+         and wait until `tollgate keys status` tells 0",
+        are(*rows)
     )]
     Sealed { kid: Kid, rows: u64 },
     #[error(
@@ -130,6 +132,14 @@ enum KeysError {
     Source(String),
     #[error("[vault] key names no key, so that the keyring is plain; set it and restart first")]
     Plain,
+}
+
+/// So many rows, with their verb.
+fn are(rows: u64) -> String {
+    match rows {
+        1 => "1 row is".to_owned(),
+        _ => format!("{rows} rows are"),
+    }
 }
 
 /// Changes the keyring of a running process, if that is asked for, and tells how it stands.

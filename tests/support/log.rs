@@ -40,6 +40,10 @@ impl Log {
     }
 
     /// Fails where `mark` was logged.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+
     pub(crate) fn never_says(&self, mark: &str) {
         let logged = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         assert!(logged.contains(FIRST));

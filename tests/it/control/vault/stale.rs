@@ -12,7 +12,7 @@ fn a_key_that_another_process_went_on_with_is_not_destroyed() {
     json(&place, &["keys", "rotate", "--disable", &old]);
     connect_under(&place, "ann", &other.vault());
     let said = refused(&place, &["keys", "rotate", "--destroy", &old], 1);
-    let told = format!("1 rows are sealed under the key {old}, and would never open again");
+    let told = format!("1 row is sealed under the key {old}, and would never open again");
     assert!(said.contains(&told), "{said}");
     json(&place, &["keys", "rotate", "--enable", &old]);
     let mut served = Served::start(&place);
