@@ -32,6 +32,7 @@ impl Log {
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::TRACE)
+            .with_ansi(false)
             .with_writer(move || writer.clone())
             .finish();
         let guard = tracing::subscriber::set_default(subscriber);
@@ -39,11 +40,12 @@ impl Log {
         (log, guard)
     }
 
-    /// Fails where `mark` was logged.
+    /// All of it.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
     }
 
+    /// Fails where `mark` was logged.
     pub(crate) fn never_says(&self, mark: &str) {
         let logged = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         assert!(logged.contains(FIRST));
