@@ -35,14 +35,14 @@ use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle};
 
 pub use self::{
     credential::secrets::shared::SharedSecret,
-    disconnect::Revoked,
+    disconnect::{Forgotten, Revoked},
     error::Error,
     flow::{Callback, Finished, Preview, Started},
     kept::reseal::{Resealed, reseal},
     records::*,
     refresh::spool::spooled,
     terms::Terms,
-    view::{Connection, State},
+    view::{Connection, State, reason},
 };
 use self::{
     credential::secrets::{self, shared},
@@ -125,12 +125,12 @@ impl Connections {
     }
 
     /// Forgets a server: revokes every connection, deletes them, its discovery, and clients that nothing else uses.
-    /// Gives how many there were and how many the provider revoked.
+    /// Gives what there was.
     ///
     /// # Errors
     ///
     /// The database does not work; what was forgotten until then stays so.
-    pub async fn forget(&self, permit: &Permit, deadline: Deadline) -> Result<(u64, u64), Error> {
+    pub async fn forget(&self, permit: &Permit, deadline: Deadline) -> Result<Forgotten, Error> {
         let (inner, permit) = (self.0.clone(), permit.clone());
         self.run(async move { disconnect::forget(&inner, &permit, deadline).await })
             .await

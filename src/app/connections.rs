@@ -44,11 +44,12 @@ async fn forget(core: &Core, server: &str) -> Result<Removed, Refusal> {
     let permit = policy::decide_leg(&loaded.policy, Purpose::Catalogue, server)
         .map_err(|_| Refusal::new(Code::ServerUnknown, unknown(server, &loaded.policy)))?;
     let deadline = Deadline::after(CEILING);
-    let (connections, revoked) = core.connections.forget(&permit, deadline).await?;
+    let forgotten = core.connections.forget(&permit, deadline).await?;
     Ok(Removed {
         server: server.to_owned(),
-        connections,
-        revoked,
+        connections: forgotten.connections,
+        revoked: forgotten.revoked,
+        shared: forgotten.shared,
     })
 }
 

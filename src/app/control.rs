@@ -204,6 +204,8 @@ pub struct Removed {
     pub connections: u64,
     /// Of those, how many the provider revoked.
     pub revoked: u64,
+    /// Secrets that the operator kept in the vault for everybody of a tenant.
+    pub shared: u64,
 }
 
 /// What the control socket can do.

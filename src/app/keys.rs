@@ -108,13 +108,15 @@ enum KeysError {
     Kid(String),
     #[error(
         "{} sealed under the key {kid} still; if it is the primary one, run `tollgate keys rotate` first; wait \
-         until `tollgate keys status` tells 0", rows_are(*rows)
+         until `tollgate keys status` tells 0",
+        are(*rows)
     )]
     InUse { kid: Kid, rows: u64 },
     // Another process may have sealed them before it saw that the key was disabled.
     #[error(
         "{} sealed under the key {kid}, and would never open again; run `tollgate keys rotate --enable {kid}` \
-         and wait until `tollgate keys status` tells 0", rows_are(*rows)
+         and wait until `tollgate keys status` tells 0",
+        are(*rows)
     )]
     Sealed { kid: Kid, rows: u64 },
     #[error(
@@ -132,6 +134,14 @@ enum KeysError {
     Source(String),
     #[error("[vault] key names no key, so that the keyring is plain; set it and restart first")]
     Plain,
+}
+
+/// So many rows, with their verb.
+fn are(rows: u64) -> String {
+    match rows {
+        1 => "1 row is".to_owned(),
+        _ => format!("{rows} rows are"),
+    }
 }
 
 /// Changes the keyring of a running process, if that is asked for, and tells how it stands.
@@ -365,13 +375,6 @@ fn initialized(init: Init) -> &'static str {
         Init::Upgraded => "brought up to date; all its keys are the same",
         Init::Sealed => "sealed; all its keys are the same",
         Init::Unchanged => "already as it should be",
-    }
-}
-
-fn rows_are(rows: u64) -> String {
-    match rows {
-        1 => "1 row is".to_owned(),
-        rows => format!("{rows} rows are"),
     }
 }
 

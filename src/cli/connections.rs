@@ -4,12 +4,12 @@ use std::{fmt::Write, process::ExitCode};
 
 use super::{
     Exit, secret,
-    socket::{Which, show},
+    socket::{Which, complain, show},
     style::{Styles, counted},
 };
 use crate::{
     app::control::{Answer, Request},
-    connect::{Connection, State},
+    connect::{Connection, State, reason},
 };
 
 /// List the connections of users to servers, and how they stand.
@@ -39,6 +39,9 @@ pub(super) fn run(args: Args) -> ExitCode {
         |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
     connections
         .retain(|found| wanted(&args.user, &found.user) && wanted(&args.server, &found.server));
+    if connections.is_empty() && (args.user.is_some() || args.server.is_some()) {
+        complain(&["nothing is kept for these; leave --user and --server out to see all"]);
+    }
     match show(&*connections, args.json, text) {
         Ok(()) => Exit::Ok.into(),
         Err(exit) => exit.into(),
@@ -46,7 +49,10 @@ pub(super) fn run(args: Args) -> ExitCode {
 }
 
 fn text(connections: &[Connection], styles: Styles) -> String {
-    let mut text = format!("{}\n", counted(connections.len(), "connection"));
+    let made = connections
+        .iter()
+        .filter(|found| found.state != State::NotConnected);
+    let mut text = format!("{}\n", counted(made.count(), "connection"));
     for connection in connections {
         let Connection {
             tenant,
@@ -65,7 +71,12 @@ fn text(connections: &[Connection], styles: Styles) -> String {
         let more = styles.dim(&more.join(", ").escape_debug().to_string());
         let (user, stands) = match mode.as_str() {
             "shared" => ("everybody", shared(&connection.state, server, tenant)),
-            _ => (user.as_str(), stands(&connection.state)),
+            // It is sent to nobody until a file asks for it again.
+            "secret" => (
+                user.as_str(),
+                "secret kept, which no file asks for".to_owned(),
+            ),
+            mode => (user.as_str(), stands(&connection.state, mode)),
         };
         writeln!(text, "{server}  {user} ({tenant})  {stands}\n  {more}")
             .expect("writing to memory does not fail");
@@ -80,6 +91,9 @@ fn shared(state: &State, server: &str, tenant: &str) -> String {
         State::NeedsReconnect(reason) if reason == "file_refused" => {
             "secret refused by the server: replace what auth.secret in its file names".to_owned()
         }
+        State::NeedsReconnect(reason) if reason == "unused" => {
+            format!("secret that no file asks for: `tollgate secret remove {server}{of}`")
+        }
         State::NeedsReconnect(reason) => {
             format!("secret to be set again ({reason}): `tollgate secret set {server}{of}`")
         }
@@ -90,12 +104,18 @@ fn shared(state: &State, server: &str, tenant: &str) -> String {
     }
 }
 
-fn stands(state: &State) -> String {
+fn stands(state: &State, mode: &str) -> String {
     match state {
         State::NotConnected => "not connected".to_owned(),
         State::Connecting(_) => "being connected".to_owned(),
         State::Connected => "connected".to_owned(),
-        State::NeedsReconnect(reason) => format!("to be connected again: {reason}"),
+        State::NeedsReconnect(word) => {
+            let what = match mode {
+                "oauth" => "to be connected again by its user",
+                _ => "another secret to be entered by its user",
+            };
+            format!("{what}: {}", reason(word).escape_debug())
+        }
         State::MorePermissions(scopes) => {
             let scopes = scopes.join(" ");
             format!("connected, wants more: {}", scopes.escape_debug())
@@ -124,7 +144,7 @@ mod tests {
         };
         assert_eq!(
             text(std::slice::from_ref(&connection), Styles::plain()),
-            "1 connection\nnotes  ann (default)  to be connected again: expired\n  oauth, login.example, read write\n"
+            "1 connection\nnotes  ann (default)  to be connected again by its user: its time is over, and the provider gave no way to renew it\n  oauth, login.example, read write\n"
         );
         let shared = |state| Connection {
             user: String::new(),
@@ -139,6 +159,7 @@ mod tests {
                 &[
                     shared(State::NotConnected),
                     shared(State::NeedsReconnect("refused".to_owned())),
+                    shared(State::NeedsReconnect("unused".to_owned())),
                     shared(State::Connected)
                 ],
                 Styles::plain()
@@ -146,8 +167,22 @@ mod tests {
             "3 connections\n\
              notes  everybody (default)  no secret yet: `tollgate secret set notes`\n  shared\n\
              notes  everybody (default)  secret to be set again (refused): `tollgate secret set notes`\n  shared\n\
+             notes  everybody (default)  secret that no file asks for: `tollgate secret remove notes`\n  shared\n\
              notes  everybody (default)  secret set\n  shared\n"
         );
         assert_eq!(text(&[], Styles::plain()), "0 connections\n");
+        let entered = |mode: &str| Connection {
+            mode: mode.to_owned(),
+            state: State::NeedsReconnect("refused".to_owned()),
+            issuer: None,
+            scopes: Vec::new(),
+            ..connection.clone()
+        };
+        assert_eq!(
+            text(&["bearer", "secret"].map(entered), Styles::plain()),
+            "2 connections\n\
+             notes  ann (default)  another secret to be entered by its user: the server no longer accepts it\n  bearer\n\
+             notes  ann (default)  secret kept, which no file asks for\n  secret\n"
+        );
     }
 }

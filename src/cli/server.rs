@@ -49,15 +49,23 @@ fn text(removed: &Removed, _: Styles) -> String {
         server,
         connections,
         revoked,
+        shared,
     } = removed;
-    let ended = counted(
-        usize::try_from(*connections).unwrap_or(usize::MAX),
-        "connection",
-    );
+    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let ended = counted(number(*connections), "connection");
+    let secrets = match shared {
+        0 => String::new(),
+        1 => "1 secret of the vault removed; it is still valid at its provider\n".to_owned(),
+        _ => {
+            format!(
+                "{shared} secrets of the vault removed; they are still valid at their provider\n"
+            )
+        }
+    };
     format!(
-        "{ended} to `{server}` ended, {revoked} revoked by the provider; what was discovered of it is forgotten\n\
-         now delete servers/{server}.toml, and its name from the [[private]] tables of egress.toml; its pins are kept, so \
-         that a server of this name and URL is not taken as it shows itself then\n"
+        "{ended} to `{server}` ended, {revoked} revoked by the provider; what was discovered of it is forgotten\n{secrets}\
+         now delete its file, servers/{server}.toml or server.{server}.toml, and its name wherever [[private]] tables of \
+         egress.toml have it; its pins are kept, so that a server of this name and URL is not taken as it shows itself then\n"
     )
 }
 
@@ -67,16 +75,29 @@ mod tests {
 
     #[test]
     fn what_is_left_to_do_is_told() {
-        let removed = Removed {
-            server: "notes".to_owned(),
-            connections: 2,
-            revoked: 1,
-        };
-        assert_eq!(
-            text(&removed, Styles::plain()),
-            "2 connections to `notes` ended, 1 revoked by the provider; what was discovered of it is forgotten\n\
-             now delete servers/notes.toml, and its name from the [[private]] tables of egress.toml; its pins are kept, so \
-             that a server of this name and URL is not taken as it shows itself then\n"
-        );
+        for (shared, secrets) in [
+            (0, ""),
+            (
+                1,
+                "1 secret of the vault removed; it is still valid at its provider\n",
+            ),
+            (
+                2,
+                "2 secrets of the vault removed; they are still valid at their provider\n",
+            ),
+        ] {
+            let removed = Removed {
+                server: "notes".to_owned(),
+                connections: 2,
+                revoked: 1,
+                shared,
+            };
+            let told = format!(
+                "2 connections to `notes` ended, 1 revoked by the provider; what was discovered of it is forgotten\n{secrets}\
+                 now delete its file, servers/notes.toml or server.notes.toml, and its name wherever [[private]] tables of \
+                 egress.toml have it; its pins are kept, so that a server of this name and URL is not taken as it shows itself then\n"
+            );
+            assert_eq!(text(&removed, Styles::plain()), told);
+        }
     }
 }

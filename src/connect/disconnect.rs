@@ -50,6 +50,17 @@ impl Revoked {
     }
 }
 
+/// What there was of a server that is forgotten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// Connections of users, and secrets that they entered.
+    pub connections: u64,
+    /// Of those, how many the provider revoked.
+    pub revoked: u64,
+    /// Secrets that the operator kept in the vault for everybody of a tenant.
+    pub shared: u64,
+}
+
 /// Ends a connection. It is taken away first, so that what a refresh under way brings is revoked by that and never kept.
 /// Without a permit for its server nothing is sent to its provider.
 pub(super) async fn disconnect(
@@ -102,16 +113,16 @@ pub(super) async fn held(inner: &Inner, owner: &Owner) -> Result<BTreeSet<Arc<st
     }
 }
 
-/// Ends every connection to the permit's server and forgets all that is known of it. How many connections there were, and
-/// how many of them the provider revoked; past `deadline` they are deleted only.
+/// Ends every connection to the permit's server and forgets all that is known of it; past `deadline` connections are
+/// deleted only.
 pub(super) async fn forget(
     inner: &Inner,
     permit: &Permit,
     deadline: Deadline,
-) -> Result<(u64, u64), Error> {
+) -> Result<Forgotten, Error> {
     let of = Of::Server(permit.server().name.clone());
     let mut clients = clients_of_server(inner, permit).await?;
-    let (mut ended, mut revoked) = (0, 0);
+    let mut forgotten = Forgotten::default();
     let mut after = None;
     loop {
         let rows = inner.records.grants(&of, after).await?;
@@ -126,16 +137,16 @@ pub(super) async fn forget(
             .await;
         for end in ends {
             let end = end?;
-            ended += u64::from(end.is_some());
-            revoked += u64::from(end == Some(Revoked::Yes));
+            forgotten.connections += u64::from(end.is_some());
+            forgotten.revoked += u64::from(end == Some(Revoked::Yes));
         }
         after = Some(last);
     }
-    ended += forget_rows(inner, &of).await?;
+    forget_rows(inner, &of, &mut forgotten).await?;
     for key in clients {
         clients::forget_unused(inner, permit, &key, deadline).await?;
     }
-    Ok((ended, revoked))
+    Ok(forgotten)
 }
 
 /// Asks the provider to revoke the tokens of a connection that is gone here.
@@ -179,25 +190,27 @@ async fn end(
     Ok(Some(revoked))
 }
 
-/// Takes away secrets, flows and what was discovered; gives how many secrets there were.
-async fn forget_rows(inner: &Inner, of: &Of) -> Result<u64, Error> {
-    let mut secrets = 0;
+/// Takes away secrets, flows and what was discovered; counts the secrets.
+async fn forget_rows(inner: &Inner, of: &Of, forgotten: &mut Forgotten) -> Result<(), Error> {
     let mut after = None;
     loop {
         let rows = inner.records.rows(of, after).await?;
         let Some(last) = rows.last().map(|(_, row)| row.record) else {
-            return Ok(secrets);
+            return Ok(());
         };
         for (key, _) in rows {
             let taken = inner.records.take(&key).await?;
             match (&key, taken) {
                 (Key::Secret(key), Some(_)) => {
-                    secrets += 1;
+                    forgotten.connections += 1;
                     inner.forget(key);
                     tell::disconnected(inner, key, Revoked::Unsupported);
                 }
                 // It was the operator's, whose removal of the server is on record.
-                (Key::Shared { .. }, Some(_)) => inner.secrets.forget(&key),
+                (Key::Shared { .. }, Some(_)) => {
+                    forgotten.shared += 1;
+                    inner.secrets.forget(&key);
+                }
                 _ => {}
             }
         }

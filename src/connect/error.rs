@@ -59,6 +59,14 @@ pub enum Error {
         /// What is wrong, and which setting would help.
         what: String,
     },
+    /// The operator's secret is not one that the vault keeps.
+    #[error("the vault keeps no such secret for server `{server}`: {what}")]
+    NotKept {
+        /// The server.
+        server: Arc<str>,
+        /// What is wrong, and which setting would help.
+        what: String,
+    },
     /// No client, and none can be registered.
     #[error("server `{server}` needs a client that the operator registers: {what}")]
     Client {
@@ -137,7 +145,7 @@ impl Error {
             Self::Shared { .. } => Code::ConnectShared,
             Self::MoreScopes { .. } => Code::ConnectScopes,
             Self::Transient { .. } => Code::ConnectTransient,
-            Self::Unusable { .. } => Code::ConnectUnusable,
+            Self::Unusable { .. } | Self::NotKept { .. } => Code::ConnectUnusable,
             Self::Client { .. } => Code::ConnectClient,
             Self::Refused(refusal) => refusal.code,
             Self::IssuerChanged { .. } => Code::ConnectIssuerChanged,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Error, GrantRow, GrantState, Inner, Key, Of, Row,
     credential::secrets::{
-        self, Entered,
+        self, Entered, of_file,
         shared::{self, SharedSecret},
     },
     found::discovered::host,
@@ -34,7 +34,8 @@ pub struct Connection {
     pub server: String,
     /// What people are shown.
     pub title: Option<String>,
-    /// `oauth`, `bearer` or `header`; `none` and `shared` where nobody connects.
+    /// `oauth`, `bearer` or `header`; `none` and `shared` where nobody connects; `secret` where a user entered one, and no
+    /// file asks for it any more.
     pub mode: String,
     /// How it stands.
     pub state: State,
@@ -72,20 +73,43 @@ impl State {
     }
 }
 
+/// Why a connection has ended, of the word in [`State::NeedsReconnect`].
+pub fn reason(word: &str) -> &str {
+    match word {
+        "expired" => "its time is over, and the provider gave no way to renew it",
+        "revoked" => "the provider no longer accepts it",
+        "rotation_lost" => "a renewal broke off, and its answer was lost",
+        "issuer_changed" => "the server, or the operator, names another provider now",
+        "client_changed" => "the operator has registered another client with its provider",
+        "client_dead" => "the provider no longer knows this Tollgate",
+        "origin_changed" => "the server has moved to another address",
+        "refused" => "the server no longer accepts it",
+        "unreadable" => "what was kept of it cannot be read",
+        other => other,
+    }
+}
+
 /// How the connection of the permit's owner stands.
 pub(super) async fn state(inner: &Inner, permit: &Permit) -> Result<Connection, Error> {
     let server = permit.server();
     let none = nothing(permit.owner(), &server.name, Some(server));
     match &server.auth {
         Auth::OAuth(_) => {}
-        Auth::None
-        | Auth::Shared(Shared {
-            secret: Some(_), ..
-        }) => {
+        Auth::None => {
             return Ok(Connection {
                 state: State::Connected,
                 ..none
             });
+        }
+        Auth::Shared(Shared {
+            secret: Some(secret),
+            ..
+        }) => {
+            let state = match of_file::is_refused(inner, server, secret) {
+                true => State::again(shared::FILE_REFUSED),
+                false => State::Connected,
+            };
+            return Ok(Connection { state, ..none });
         }
         Auth::Bearer | Auth::Header(_) | Auth::Shared(_) => {
             return of_secret(inner, permit, none).await;
@@ -136,8 +160,8 @@ pub(super) async fn all(inner: &Inner, policy: &Snapshot) -> Result<Vec<Connecti
         for (key, row) in &rows {
             if let Key::Secret(of) = key {
                 let mut none = nothing(&of.owner, &of.server, server(&of.server));
-                if none.mode != "header" {
-                    none.mode = "bearer".to_owned();
+                if !matches!(&*none.mode, "bearer" | "header") {
+                    none.mode = "secret".to_owned();
                 }
                 connections.push(entered(inner, key, row, server(&of.server), none));
             }
@@ -147,6 +171,10 @@ pub(super) async fn all(inner: &Inner, policy: &Snapshot) -> Result<Vec<Connecti
     let kept_for_all = shared::all(inner, policy).await?;
     let of_shared = |secret: &SharedSecret| of_shared(secret, policy);
     connections.extend(kept_for_all.iter().map(of_shared));
+    connections.sort_by(|one, other| {
+        let other = (&other.server, &other.tenant, &other.user);
+        (&one.server, &one.tenant, &one.user).cmp(&other)
+    });
     connections.truncate(MOST);
     Ok(connections)
 }

@@ -64,7 +64,6 @@ impl Visit<'_> {
         let server = permit.server();
         let standing = match &server.auth {
             Auth::None => Standing::Open,
-            Auth::Shared(shared) if shared.secret.is_some() => Standing::Shared,
             Auth::Shared(_) | Auth::Bearer | Auth::Header(_) | Auth::OAuth(_) => {
                 match self.inner.connections.state(permit).await {
                     Ok(connection) if !server.auth.is_personal() => {

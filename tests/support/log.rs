@@ -32,11 +32,17 @@ impl Log {
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::TRACE)
+            .with_ansi(false)
             .with_writer(move || writer.clone())
             .finish();
         let guard = tracing::subscriber::set_default(subscriber);
         tracing::trace!("{FIRST}");
         (log, guard)
+    }
+
+    /// All of it.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
     }
 
     /// Fails where `mark` was logged.

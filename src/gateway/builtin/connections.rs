@@ -6,7 +6,7 @@ use super::kind;
 use crate::{
     connect::{Connection, State},
     gateway::{Ask, Asked, Finding, Gateway},
-    policy::{self, Permit},
+    policy::{self, Auth, Permit},
 };
 
 /// Servers that are told of at most.
@@ -35,10 +35,10 @@ pub(in crate::gateway) async fn awaited(gateway: &Gateway, ask: &Ask) -> bool {
     false
 }
 
-/// The servers that the caller may use and whose credential is kept here, each user's own or the operator's, by name.
+/// The servers that the caller may use and which get a credential, each user's own or the operator's, by name.
 fn kept(ask: &Ask) -> Vec<Permit> {
     let servers = ask.policy.servers.values();
-    let kept = servers.filter(|server| server.auth.is_personal() || server.auth.is_in_vault());
+    let kept = servers.filter(|server| !matches!(server.auth, Auth::None));
     let mut permits: Vec<Permit> = kept
         .filter_map(|server| policy::decide(&ask.policy, &ask.caller, &server.name).ok())
         .collect();

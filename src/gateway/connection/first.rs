@@ -3,6 +3,7 @@
 use crate::{
     gateway::Gateway,
     policy::{Permit, Pin},
+    refusal::Code,
 };
 
 impl Gateway {
@@ -28,7 +29,15 @@ impl Gateway {
             }
             Err(refusal) => {
                 let (code, detail) = (refusal.code.as_str(), refusal.detail.as_deref());
-                tracing::warn!(server = %server.name, code, detail, "the lists could not be read with the first connection: {}", refusal.public);
+                // The words of these are for the user whose connection it is.
+                let why = match refusal.code {
+                    Code::ConnectRequired | Code::ConnectAgain => {
+                        "the server does not take what the user has just connected with"
+                    }
+                    _ => &*refusal.public,
+                };
+                let owner = permit.owner();
+                tracing::warn!(server = %server.name, tenant = %owner.tenant, user = %owner.user, code, detail, "the lists could not be read with the first connection: {why}");
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::connect::{Connection, State};
+use crate::connect::{Connection, State, reason};
 
 /// How a connection stands, in a word or two.
 pub(super) fn label(connection: &Connection, entered: bool) -> &'static str {
@@ -47,22 +47,6 @@ fn connected(connection: &Connection) -> String {
             moment(end)
         ),
         (None, false) => "Agents acting for you can use it.".to_owned(),
-    }
-}
-
-/// Why a connection has ended.
-fn reason(word: &str) -> &str {
-    match word {
-        "expired" => "its time is over, and the provider gave no way to renew it",
-        "revoked" => "the provider no longer accepts it",
-        "rotation_lost" => "a renewal broke off, and its answer was lost",
-        "issuer_changed" => "the server, or the operator, names another provider now",
-        "client_changed" => "the operator has registered another client with its provider",
-        "client_dead" => "the provider no longer knows this Tollgate",
-        "origin_changed" => "the server has moved to another address",
-        "refused" => "the server no longer accepts it",
-        "unreadable" => "what was kept of it cannot be read",
-        other => other,
     }
 }
 

@@ -179,7 +179,10 @@ async fn a_server_is_forgotten_with_all_that_is_known_of_it() {
     let cyd = world.permit("cyd");
     let begun = process.start(&cyd).await;
     let forgotten = process.connections.forget(&ann, soon()).await.unwrap();
-    assert_eq!(forgotten, (2, 2));
+    assert_eq!(
+        (forgotten.connections, forgotten.revoked, forgotten.shared),
+        (2, 2, 0)
+    );
     assert_eq!(revoked(&world).len(), 4);
     assert_eq!(
         world.asked("DELETE "),
@@ -192,7 +195,7 @@ async fn a_server_is_forgotten_with_all_that_is_known_of_it() {
     assert!(matches!(ended, Err(Error::State)));
     assert_eq!(process.start(&ann).await.sent()["client_id"], "c-2");
     let again = process.connections.forget(&ann, soon()).await.unwrap();
-    assert_eq!(again, (0, 0));
+    assert_eq!((again.connections, again.revoked, again.shared), (0, 0, 0));
 }
 
 #[tokio::test]
@@ -263,7 +266,7 @@ async fn the_operator_sees_every_connection() {
         [
             ("ann", "oauth", true),
             ("bob", "oauth", true),
-            ("cyd", "bearer", true)
+            ("cyd", "secret", true)
         ]
     );
     let link = process.connections.link("demo");

@@ -189,8 +189,8 @@ async fn the_operators_secret_is_for_one_url_and_kept_only_where_it_is_sent() {
     let bearer = maker(Auth::Bearer).permit();
     assert_eq!(
         process.set(&bearer, "x").await.unwrap_err(),
-        "the authorization of server `demo` cannot be used: its secret is not kept in the vault; set auth.mode = \
-         \"shared\" in its file, and no auth.secret"
+        "the vault keeps no such secret for server `demo`: its file asks for none; set auth.mode = \
+         \"shared\" there, and no auth.secret"
     );
     let foreign = process
         .connections
@@ -198,7 +198,7 @@ async fn the_operators_secret_is_for_one_url_and_kept_only_where_it_is_sent() {
         .await;
     assert_eq!(
         foreign.unwrap_err().to_string(),
-        "the authorization of server `demo` cannot be used: it is not for tenant `acme`, found default"
+        "the vault keeps no such secret for server `demo`: it is not for tenant `acme`, found default"
     );
     process.set(&ann, "everybodys").await.unwrap();
     let moved = Maker {
@@ -340,12 +340,17 @@ async fn a_secret_beside_the_policy_that_is_refused_rests_and_is_told_of() {
     assert_eq!(process.why(&first).await, "connect.unusable");
     let listed = process.shared(&policy).await;
     assert_eq!(listed[0].wrong.as_deref(), Some("file_refused"));
+    assert_eq!(
+        process.state(&first).await,
+        State::NeedsReconnect("file_refused".to_owned())
+    );
     // Another one is another one, whoever had it in hand when it came.
     let second = of("second").permit();
     assert_eq!(process.token(&second).await.unwrap(), "second");
     let other = process.after_refusal(&second, "first").await.unwrap();
     assert_eq!(other, "second");
     assert_eq!(process.shared(&of("second").snapshot()).await, []);
+    assert_eq!(process.state(&second).await, State::Connected);
     for (now, sends) in [(4, false), (5, true)] {
         process.clock.set(now);
         assert_eq!(process.token(&first).await.is_ok(), sends);

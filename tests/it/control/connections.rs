@@ -34,8 +34,8 @@ fn connections_are_listed_and_a_server_is_forgotten() {
     assert_eq!(
         stdout(&listed),
         "2 connections\n\
-         notes  ann (default)  to be connected again: unreadable\n  oauth\n\
-         notes  bob (default)  to be connected again: unreadable\n  oauth\n"
+         notes  ann (default)  to be connected again by its user: what was kept of it cannot be read\n  oauth\n\
+         notes  bob (default)  to be connected again by its user: what was kept of it cannot be read\n  oauth\n"
     );
     let of_bob = json(
         &place,
@@ -46,6 +46,15 @@ fn connections_are_listed_and_a_server_is_forgotten() {
     assert_eq!(
         json(&place, &["connections", "--server", "other"]),
         Value::Array(Vec::new())
+    );
+    let nobody = ask(&place, &["connections", "--user", "nobody"]);
+    assert_eq!(
+        (stdout(&nobody), stderr(&nobody)),
+        (
+            "0 connections\n".to_owned(),
+            "tollgate: nothing is kept for these; leave --user and --server out to see all\n"
+                .to_owned()
+        )
     );
 
     let said = refused(&place, &["server", "remove", "ghost"], 1);

@@ -85,7 +85,7 @@ fn secrets_are_set_listed_counted_and_removed() {
     let connections = stdout(&ask(&place, &["connections", "--server", "wiki"]));
     assert_eq!(
         connections,
-        "1 connection\nwiki  everybody (default)  no secret yet: `tollgate secret set wiki`\n  shared\n"
+        "0 connections\nwiki  everybody (default)  no secret yet: `tollgate secret set wiki`\n  shared\n"
     );
     let before = json(&place, &["keys", "status"])["keys"][0]["rows"].clone();
 
@@ -209,6 +209,11 @@ fn a_secret_follows_the_keys_and_is_forgotten_with_everything() {
     assert_eq!(set(&place, &["wiki"], b"sekrit").status.code(), Some(0));
     let removed = ask(&place, &["server", "remove", "wiki"]);
     assert_eq!(removed.status.code(), Some(0), "{}", stderr(&removed));
+    let said = stdout(&removed);
+    assert!(
+        said.contains("\n1 secret of the vault removed; it is still valid at its provider\n"),
+        "{said}"
+    );
     assert_eq!(wrong(&place)[2], row("wiki", "default", Some("missing")));
     end(served);
 }

@@ -15,7 +15,7 @@ use crate::{
 pub(in crate::connect) const MISSING: &str = "missing";
 
 /// The reason where it lies beside the policy, and the server refused it.
-const FILE_REFUSED: &str = "file_refused";
+pub(in crate::connect) const FILE_REFUSED: &str = "file_refused";
 
 /// Secrets that are listed at most.
 const MOST: usize = 10_000;
@@ -66,16 +66,16 @@ async fn put(
     tenant: &Arc<str>,
     secret: &[u8],
 ) -> Result<(), Error> {
-    let unusable = |what: String| Error::Unusable {
+    let not_kept = |what: String| Error::NotKept {
         server: server.name.clone(),
         what,
     };
     if !server.auth.is_in_vault() {
-        let what = "its secret is not kept in the vault; set auth.mode = \"shared\" in its file, and no auth.secret";
-        return Err(unusable(what.to_owned()));
+        let what = "its file asks for none; set auth.mode = \"shared\" there, and no auth.secret";
+        return Err(not_kept(what.to_owned()));
     }
     if !server.tenants.contains(tenant) {
-        return Err(unusable(format!(
+        return Err(not_kept(format!(
             "it is not for tenant `{tenant}`, found {}",
             server.tenants.join(", ")
         )));

@@ -6,6 +6,7 @@ use super::{PAGE, tools as names};
 use crate::support::{
     agent::Agent,
     gate::{Policy, catalog},
+    log::Log,
     protected::{Doorkeeper, House},
     tools::Tools,
 };
@@ -113,4 +114,20 @@ async fn a_modern_server_is_described_by_what_is_pinned() {
             "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "s", "title": "Notes", "version": version } }
         })
     );
+}
+
+#[tokio::test]
+async fn a_first_secret_that_the_server_refuses_is_told_to_the_operator_as_somebody_elses() {
+    let (_tools, mut house) = house("").await;
+    house.enter("ann", "s", "wrong").await;
+    let made = house.pipeline.made.recv().await.unwrap();
+    let (log, guard) = Log::begin();
+    house.pipeline.gateway.connected(&made).await;
+    drop(guard);
+    let log = log.text();
+    let told = "the lists could not be read with the first connection: the server does not take what the user has just \
+                connected with";
+    assert!(log.contains(told), "{log}");
+    assert!(log.contains("user=ann"), "{log}");
+    assert!(!log.contains("your connection"), "{log}");
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{text, tools as names};
 use crate::support::{
     agent::Agent,
-    gate::Policy,
+    gate::{Policy, write},
     protected::{Doorkeeper, House},
     tools::Tools,
 };
@@ -178,4 +178,33 @@ async fn a_server_whose_secret_is_missing_is_not_offered_where_only_connected_on
             "ok get_weather"
         );
     }
+}
+
+#[tokio::test]
+async fn one_beside_the_policy_that_the_server_refuses_is_told_of_by_the_connections_tool() {
+    let keeper = Doorkeeper::letting(&["Bearer good"]);
+    let own = keeper.clone();
+    let tools = Tools::start(move |seen| own.says("authorization", seen)).await;
+    let dir = tempfile::tempdir().unwrap();
+    let secret = dir.path().join("secret");
+    write(&secret, "good\n");
+    let auth = format!(
+        "[auth]\nmode = \"shared\"\nsecret = \"file:{}\"\n",
+        secret.display()
+    );
+    let policy = Policy::local("").server("s", tools.address, "builtin = true\n", &auth);
+    let house = House::of_ann(&policy);
+    let agent = Agent::modern("s");
+    let listed = names(&house.send(agent.request("1", "tools/list", "")).await);
+    assert!(!listed.contains(&OWN[1].to_owned()), "{listed:?}");
+    keeper.forget("Bearer good");
+    let refused = text(&house.send(agent.call("1", "get_weather")).await);
+    assert!(refused.starts_with("connect.unusable: "), "{refused}");
+    let listed = names(&house.send(agent.request("1", "tools/list", "")).await);
+    assert!(listed.contains(&OWN[1].to_owned()), "{listed:?}");
+    let told = house.send(agent.call("1", OWN[1])).await;
+    assert_eq!(
+        told.json()["result"]["content"][0]["text"],
+        "`s`: cannot be used until the operator of Tollgate sets its secret; tell the user so"
+    );
 }
