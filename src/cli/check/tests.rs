@@ -108,6 +108,11 @@ fn what_people_connect_is_told_with_what_acts() {
             "url = \"https://q.example/\"\n[auth]\nmode = \"oauth\"\nissuer = \"https://10.0.0.7/\"\n",
         ),
         (
+            "servers/r.toml",
+            "url = \"https://r.example/\"\n[auth]\nmode = \"oauth\"\nissuer = \"https://github.com/login/oauth\"\n\
+             registration = \"dcr\"\n",
+        ),
+        (
             "egress.toml",
             "[[private]]\nhost = \"p.corp.example\"\nport = 80\nfor = [\"server:p\"]\n\
              [[private]]\nhost = \"login.microsoftonline.com\"\nport = 443\nfor = [\"oauth:m\"]\n",
@@ -130,6 +135,8 @@ fn what_people_connect_is_told_with_what_acts() {
          credential: or file:\n",
         "warning   the authorization server of `q` cannot be reached: `https://10.0.0.7` is in 10.0.0.0/8 (private use, RFC \
          1918); a [[private]] table in egress.toml with host = \"10.0.0.7\", port = 443 and for = [\"oauth:q\"] would open it\n",
+        "warning   nobody will be able to connect to server `r`: its authorization server is known to register nobody by \
+         itself; register Tollgate there, and set auth.client_id\n",
         "warning   server `p` gets credentials over plain http, which everybody on the way can read; use https\n",
     ] {
         assert!(text.contains(line), "{line}\n{text}");

@@ -76,10 +76,12 @@ pub(super) fn read(table: &Table<'_>, inputs: &Inputs<'_>) -> OAuth {
                        Tollgate is; set it, or use another registration";
         table.fault(table.place_of("registration").fault(message));
     }
-    match knobs.issuer.as_deref().and_then(host) {
-        Some(host) => knobs.with_presets(&host),
-        None => knobs,
-    }
+    let Some(host) = knobs.issuer.as_deref().and_then(host) else {
+        return knobs;
+    };
+    let knobs = knobs.with_presets(&host);
+    checks::check_presets(table, &knobs);
+    knobs
 }
 
 /// The host of a URL that was read before.

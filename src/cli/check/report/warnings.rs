@@ -35,6 +35,7 @@ pub(super) fn warnings(
             .iter()
             .filter_map(|server| issuer_unreachable(server, policy)),
     );
+    warnings.extend(servers.iter().filter_map(|server| unregistered(server)));
     warnings.extend(servers.iter().filter_map(|server| unpinned(server)));
     warnings.extend(
         servers
@@ -144,6 +145,18 @@ fn issuer_unreachable(server: &Server, policy: &Snapshot) -> Option<String> {
         "the authorization server of `{}` cannot be reached: {blocked}",
         server.name
     ))
+}
+
+/// A server to which nobody can connect, as far as its authorization server is known.
+fn unregistered(server: &Server) -> Option<String> {
+    let knobs = server.auth.oauth()?;
+    knobs.lacks_client().then(|| {
+        format!(
+            "nobody will be able to connect to server `{}`: its authorization server is known to register nobody by itself; \
+             register Tollgate there, and set auth.client_id",
+            server.name
+        )
+    })
 }
 
 /// A server whose pins are to be in a file that is not there offers nothing.

@@ -93,6 +93,12 @@ fn knobs_that_need_one_another() {
             "needs `client_id` and `issuer`; add them, or use another registration",
         ),
         (
+            "issuer = \"https://github.com/login/oauth\"\n".to_owned(),
+            "issuer",
+            "needs `client_id`: this provider registers nobody by itself (preset github); register Tollgate there, and add \
+             its client_id",
+        ),
+        (
             format!("{client}{issuer}registration = \"dcr\"\n"),
             "client_id",
             "has no effect beside this registration; remove it, or set registration = \"pre-registered\"",
