@@ -93,9 +93,11 @@ impl Policy {
         let rule = format!("mode = \"{}\"", server.auth.mode());
         Some(match kept(server) {
             None => Decision::allow("auth", &rule, reason),
-            Some(kept) => {
-                Decision::depends("auth", &rule, format!("{reason}; the running process knows {kept}"))
-            }
+            Some(kept) => Decision::depends(
+                "auth",
+                &rule,
+                format!("{reason}; the running process knows {kept}"),
+            ),
         })
     }
 

@@ -21,8 +21,7 @@ pub(super) fn check(table: &Table<'_>, knobs: &OAuth) {
 
 /// Knobs under which a preset was laid: it may want a client, too.
 pub(super) fn check_presets(table: &Table<'_>, knobs: &OAuth) {
-    let lacks_client =
-        knobs.registration == Registration::PreRegistered && !table.has("client_id");
+    let lacks_client = knobs.registration == Registration::PreRegistered && !table.has("client_id");
     if lacks_client && !table.has("registration") {
         let presets = knobs.presets.join(", ");
         let message = format!(

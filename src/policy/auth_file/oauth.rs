@@ -150,7 +150,13 @@ fn url(table: &Table<'_>, key: &'static str, plain: bool) -> Option<Arc<str>> {
     match fetchable(&written.value, plain) {
         Ok(_) => Some(written.value.into()),
         Err(why) => {
-            table.fault(written.fault(format!("{why}; correct the URL")));
+            let says_what_to_do = why.contains("; ");
+            let next = if says_what_to_do {
+                ""
+            } else {
+                "; correct the URL"
+            };
+            table.fault(written.fault(format!("{why}{next}")));
             None
         }
     }

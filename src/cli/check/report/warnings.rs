@@ -87,6 +87,7 @@ fn general(settings: &Settings, policy: &Snapshot, environment: &Environment) ->
              credential: or file:"
         ));
     }
+    warnings.extend(metadata_elsewhere(settings));
     let admins = &policy.admins;
     let closed = policy
         .servers
@@ -120,6 +121,19 @@ fn general(settings: &Settings, policy: &Snapshot, environment: &Environment) ->
         }
     }
     warnings
+}
+
+/// A client metadata document that is said to be where these pages do not serve it.
+fn metadata_elsewhere(settings: &Settings) -> Option<String> {
+    let said = settings.connect.client_metadata_url.as_deref()?;
+    let pages = settings.public_url_or_default().unwrap_or_default();
+    let served = format!("{}/oauth/client-metadata.json", pages.trim_end_matches('/'));
+    (said != served).then(|| {
+        format!(
+            "connect.client_metadata_url is `{said}`, and the document is served at `{served}`; set it to that, with the \
+             public_url by which authorization servers reach it, unless a proxy serves it there"
+        )
+    })
 }
 
 /// A server whose address is refused before any name is asked.
