@@ -268,7 +268,7 @@ fn hosts(discovered: &Discovered) -> Vec<String> {
 
 /// Writes what was found in the place of `kept`. False where another row is there by now. Connections through what was
 /// pinned before end first: where that breaks off, the change is found again. Who is connected through the new issuer by
-/// now, or whose tokens go to the new hosts already, stays so.
+/// now stays so.
 async fn pin(
     inner: &Inner,
     permit: &Permit,
@@ -281,28 +281,14 @@ async fn pin(
         tracing::warn!(%server, %before, %after, "the authorization server of a server is another now");
         let of = Of::Server(Arc::clone(server));
         let pinned = kept.and_then(|kept| kept.value.as_ref()?.discovered.as_ref());
-        let stays = |row: &GrantRow| match pinned {
-            None => false,
-            Some(pinned) if pinned.issuer != *after => *row.issuer == **after,
-            Some(_) => is_made_at(inner, row, &found.discovered),
-        };
-        let ends = |row: &GrantRow| !stays(row);
+        let is_other = pinned.is_some_and(|pinned| pinned.issuer != *after);
+        let ends = |row: &GrantRow| !(is_other && *row.issuer == **after);
         change::end_all(inner, &of, ends, End::IssuerChanged).await?;
     }
     let mut pinned = kept.and_then(|kept| kept.value.clone()).unwrap_or_default();
     pinned.discovered = Some(found.discovered.clone());
     let version = kept.map(|kept| kept.version);
     Ok(kept::replace(inner, &key(permit.server()), version, &pinned, None).await?)
-}
-
-/// Whether the tokens of a connection go where `found` has them go.
-fn is_made_at(inner: &Inner, row: &GrantRow, found: &Discovered) -> bool {
-    let payload = grant::open(&inner.vault, row);
-    payload.is_ok_and(|payload| {
-        payload.issuer == found.issuer
-            && payload.token_endpoint == found.token_endpoint
-            && payload.revocation_endpoint == found.revocation_endpoint
-    })
 }
 
 fn busy(permit: &Permit) -> Error {

@@ -234,27 +234,6 @@ async fn hosts_that_nobody_saw_are_not_confirmed_with_their_issuer() {
 }
 
 #[tokio::test]
-async fn a_pin_that_moves_to_other_hosts_ends_what_goes_to_the_old_ones_only() {
-    let mut world = World::new().await;
-    let process = world.process();
-    process.connect(&world.permit("ann")).await;
-    let moved = json!({"revocation_endpoint": "http://127.0.0.3:9000/revoke"});
-    world.answer(&[(
-        "GET http://127.0.0.2:9000/.well-known/oauth-authorization-server",
-        metadata(ISSUER, moved),
-    )]);
-    process.connect(&world.permit("eve")).await;
-    world.knobs.on_issuer_change = OnIssuerChange::Follow;
-    let bob = world.permit("bob");
-    let preview = process.preview(&bob).await.unwrap();
-    assert_eq!(preview.issuer_changed_from, None);
-    let ann = process.state(&world.permit("ann")).await;
-    assert!(matches!(ann, State::NeedsReconnect(_)), "{ann:?}");
-    let eve = process.state(&world.permit("eve")).await;
-    assert_eq!(eve, State::Connected);
-}
-
-#[tokio::test]
 async fn a_provider_that_is_out_of_order_changes_nothing() {
     let world = World::new().await;
     let (process, ann) = (world.process(), world.permit("ann"));

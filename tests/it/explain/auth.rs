@@ -38,7 +38,7 @@ fn whether_a_secret_is_there_is_known_to_the_running_process() {
         (
             "mode = \"shared\"\nsecret = \"file:secret\"\n",
             "allow",
-            "one secret for all callers\n",
+            "one secret for all callers; secret = …\n",
             Some(0),
         ),
         ("mode = \"shared\"\n", "depends", kept, Some(1)),
