@@ -97,6 +97,7 @@ pub(super) async fn preview(
 ) -> Result<Preview, Error> {
     let plan = Plan::make(inner, permit, deadline).await?;
     let discovered = &plan.found.discovered;
+    clients::possible(inner, permit, discovered).await?;
     let issuer_host = host(&discovered.issuer).unwrap_or_default();
     let ends = [
         Some(&discovered.token_endpoint),

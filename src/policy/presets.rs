@@ -97,6 +97,21 @@ pub fn preset_of(host: &str) -> Option<&'static str> {
 }
 
 impl OAuth {
+    /// Whether nobody will be able to connect: the authorization server that the file names is known to register nobody by
+    /// itself, and the file names neither a client nor a place to register one.
+    pub fn lacks_client(&self) -> bool {
+        let issuer = self.issuer.as_deref().map(Target::from_wire);
+        let Some(Ok(issuer)) = issuer else {
+            return false;
+        };
+        let host = issuer.host().to_string();
+        let mut presets = PRESETS.iter().filter(|preset| preset.is_for(&host));
+        let endpoints = self.endpoints.as_ref();
+        presets.any(|preset| preset.registration == Some(Registration::PreRegistered))
+            && self.client.is_none()
+            && endpoints.is_none_or(|endpoints| endpoints.registration.is_none())
+    }
+
     /// These knobs with the presets for an issuer at `issuer_host` (lower case, without a port) laid under what the file
     /// says; [`OAuth::presets`] names those that changed something. Where the file names an issuer this was done when it
     /// was read. Where the issuer is discovered, it has to be done as soon as its host is known (from

@@ -1,5 +1,6 @@
 //! `explain` through the real binary, over a policy folder.
 
+mod auth;
 mod proxy;
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
@@ -376,30 +377,4 @@ fn with(files: &[(&str, &str)]) -> TempDir {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("written");
     }
     folder
-}
-
-#[test]
-fn how_a_server_is_shown_who_calls_is_explained() {
-    let server = "url = \"https://jira.corp.example/mcp\"\n[auth]\nmode = \"oauth\"\nclient_id = \"app\"\n\
-                  issuer = \"https://login.corp.example/\"\nresource = \"omit\"\n";
-    let egress = "[[private]]\nhost = \"jira.corp.example\"\nport = 443\nfor = [\"server:jira\"]\n\
-                  [[private]]\nhost = \"login.corp.example\"\nport = 443\naddress = \"10.20.0.9\"\nfor = [\"oauth:jira\"]\n";
-    let folder = with(&[
-        ("tollgate.toml", ""),
-        ("servers/jira.toml", server),
-        ("egress.toml", egress),
-    ]);
-    let args = ["jira", "--resolve", "jira.corp.example=10.20.0.8"];
-    let (code, out, faults) = explain(folder.path(), &args);
-    assert_eq!(faults, "");
-    for line in [
-        "  auth       allow  mode = \"oauth\"\n",
-        "calls carry a token of each user's own connection; client_id = \"app\", issuer = \"https://login.corp.example/\", \
-         resource = \"omit\"; redirect URI http://127.0.0.1:8703/oauth/callback\n",
-        "  10.20.0.8  allow  egress.toml:1: [[private]]\n",
-        "  10.20.0.9  allow  egress.toml:5: [[private]]\n",
-    ] {
-        assert!(out.contains(line), "{line}\n{out}");
-    }
-    assert_eq!(code, Some(0));
 }

@@ -99,10 +99,10 @@ fn the_drafts_of_the_shipped_folder_are_sound() {
         text,
         [
             &*format!(
-                "servers/github.toml:18:17: auth.client_secret: `{}`: cannot be read: No such file or directory (os error 2)",
+                "servers/github.toml:18:17: auth.client_secret: `{}`: cannot be read: No such file or directory (os error 2); put it there, or correct the path",
                 folder.path().join("github.secret").display()
             ),
-            "servers/wiki.toml:8:7: ca[0]: `servers/corp-root.pem`: cannot be read: No such file or directory (os error 2)"
+            "servers/wiki.toml:8:7: ca[0]: `servers/corp-root.pem`: cannot be read: No such file or directory (os error 2); put it there, or correct the path"
         ]
     );
 }

@@ -179,16 +179,15 @@ fn largest(path: &str) -> usize {
 }
 
 fn content(path: &Path, largest: usize) -> Result<Vec<u8>, String> {
-    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     // A pipe would hang the reader as it is opened.
-    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+    if !fs::metadata(path).map_err(guard::unreadable)?.is_file() {
         return Err("not a regular file; put one in its place".to_owned());
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
+    let file = File::open(path).map_err(guard::unreadable)?;
     file.take(largest as u64 + 1)
         .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
+        .map_err(guard::unreadable)?;
     if bytes.len() > largest {
         return Err(format!(
             "larger than {largest} bytes; policy files are smaller, so this is none"

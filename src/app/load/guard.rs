@@ -1,6 +1,6 @@
 //! Who could have written a file: as ssh does with keys, a loose one is refused.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
 use nix::sys::statvfs::{FsFlags, statvfs};
 
@@ -23,7 +23,6 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// Checks the real file behind `path`, and every folder between it and the policy folder; where a link leads out of
 /// the policy folder, every folder above the file.
 pub(in crate::app) fn check(folder: &Path, path: &Path) -> Result<(), String> {
-    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     let real = fs::canonicalize(path).map_err(unreadable)?;
     let root = fs::canonicalize(folder).map_err(unreadable)?;
     let own_uid = nix::unistd::geteuid().as_raw();
@@ -49,6 +48,16 @@ pub(in crate::app) fn check(folder: &Path, path: &Path) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Why a file cannot be read, and what to do about it.
+pub(super) fn unreadable(error: io::Error) -> String {
+    let next = match error.kind() {
+        io::ErrorKind::NotFound => "; put it there, or correct the path",
+        io::ErrorKind::PermissionDenied => "; let tollgate's user read it",
+        _ => "",
+    };
+    format!("cannot be read: {error}{next}")
 }
 
 /// Why somebody else could change what has these facts; `None` if nobody but `own_uid` and root can. `remedy` is the

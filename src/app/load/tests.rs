@@ -283,7 +283,7 @@ fn sizes_and_kinds_of_files_are_bounded() {
     symlink("/nonexistent", folder.path().join("keys.toml")).expect("linked");
     assert_eq!(
         said(loader(folder.path()).load()),
-        "keys.toml: cannot be read: No such file or directory (os error 2)"
+        "keys.toml: cannot be read: No such file or directory (os error 2); put it there, or correct the path"
     );
 }
 
@@ -350,7 +350,7 @@ fn certificate_and_key_have_to_fit() {
     assert_eq!(
         said(loader(folder.path()).load()),
         format!(
-            "tollgate.toml: listen.tls.key: `{file}`: cannot be read: No such file or directory (os error 2)"
+            "tollgate.toml: listen.tls.key: `{file}`: cannot be read: No such file or directory (os error 2); put it there, or correct the path"
         )
     );
     write(

@@ -98,7 +98,7 @@ fn what_people_connect_is_told_with_what_acts() {
     let files = [
         (
             "tollgate.toml",
-            "public_url = \"https://t.example\"\n[vault]\nkey = \"env:KEY\"\nmark = \"/srv/marks/vault.mark\"\n",
+            "public_url = \"https://t.example\"\n[connect]\nclient_metadata_url = \"https://u.example/client.json\"\n[vault]\nkey = \"env:KEY\"\nmark = \"/srv/marks/vault.mark\"\n",
         ),
         ("servers/m.toml", server),
         (
@@ -108,6 +108,11 @@ fn what_people_connect_is_told_with_what_acts() {
         (
             "servers/q.toml",
             "url = \"https://q.example/\"\n[auth]\nmode = \"oauth\"\nissuer = \"https://10.0.0.7/\"\n",
+        ),
+        (
+            "servers/r.toml",
+            "url = \"https://r.example/\"\n[auth]\nmode = \"oauth\"\nissuer = \"https://github.com/login/oauth\"\n\
+             registration = \"dcr\"\n",
         ),
         (
             "egress.toml",
@@ -130,8 +135,13 @@ fn what_people_connect_is_told_with_what_acts() {
         "mark      /srv/marks/vault.mark\n",
         "warning   the key of the keyring is in the variable KEY, which other programs of this user can read; use \
          credential: or file:\n",
+        "warning   connect.client_metadata_url is `https://u.example/client.json`, and the document is served at \
+         `https://t.example/oauth/client-metadata.json`; set it to that, with the public_url by which authorization servers \
+         reach it, unless a proxy serves it there\n",
         "warning   the authorization server of `q` cannot be reached: `https://10.0.0.7` is in 10.0.0.0/8 (private use, RFC \
          1918); a [[private]] table in egress.toml with host = \"10.0.0.7\", port = 443 and for = [\"oauth:q\"] would open it\n",
+        "warning   nobody will be able to connect to server `r`: its authorization server is known to register nobody by \
+         itself; register Tollgate there, and set auth.client_id\n",
         "warning   server `p` gets credentials over plain http, which everybody on the way can read; use https\n",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
@@ -143,6 +153,24 @@ fn what_people_connect_is_told_with_what_acts() {
         serde_json::json!(["entra"])
     );
     assert_eq!(json["redirect_uri"], "https://t.example/oauth/callback");
+}
+
+#[test]
+fn a_client_metadata_document_is_where_the_pages_serve_it() {
+    for (public_url, warned) in [
+        ("public_url = \"https://t.example\"\n", false),
+        ("public_url = \"https://t.example:8443\"\n", true),
+        ("", true),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let document = "client_metadata_url = \"https://t.example/oauth/client-metadata.json\"\n";
+        let settings = format!("{public_url}[connect]\n{document}");
+        let loader = loader(folder.path(), &[("tollgate.toml", &settings)]);
+        let report = Report::new(&loader, &loader.load().expect("no faults"));
+        let text = report.text(Styles::plain());
+        let found = text.contains("connect.client_metadata_url is");
+        assert_eq!(found, warned, "{text}");
+    }
 }
 
 #[test]

@@ -91,7 +91,14 @@ impl Policy {
             }
         }
         let rule = format!("mode = \"{}\"", server.auth.mode());
-        Some(Decision::allow("auth", &rule, reason))
+        Some(match kept(server) {
+            None => Decision::allow("auth", &rule, reason),
+            Some(kept) => Decision::depends(
+                "auth",
+                &rule,
+                format!("{reason}; the running process knows {kept}"),
+            ),
+        })
     }
 
     /// `[dns]`.
@@ -168,6 +175,17 @@ impl Policy {
         names.sort_unstable();
         let reason = format!("no server `{name}`; registered: {}", names.join(", "));
         Decision::refuse("access", Code::ServerUnknown, "servers", reason)
+    }
+}
+
+/// What only the running process knows of the credential that calls carry; `None` where the policy says it all.
+fn kept(server: &Server) -> Option<&'static str> {
+    if server.auth.is_personal() {
+        Some("whether this user has one: see `tollgate connections`")
+    } else if server.auth.is_in_vault() {
+        Some("whether it is set: see `tollgate secret list`")
+    } else {
+        None
     }
 }
 

@@ -74,6 +74,36 @@ pub(in crate::connect) async fn get(
     })
 }
 
+/// Whether there is a client to begin a flow with, or a way to one; nothing is sent.
+///
+/// # Errors
+///
+/// Only the operator can go on, or the database does not work.
+pub(in crate::connect) async fn possible(
+    inner: &Inner,
+    permit: &Permit,
+    discovered: &Discovered,
+) -> Result<(), Error> {
+    let terms = inner.terms.load_full();
+    let Err(lacking) = register::possible(permit, discovered, &terms) else {
+        return Ok(());
+    };
+    // One that was registered once still serves where nobody else can be.
+    if is_dynamic(
+        &discovered.knobs(connect::knobs(permit)?),
+        &terms,
+        discovered,
+    ) {
+        let key = key(permit, discovered, &terms);
+        let kept = kept::read::<Registered>(inner, &key).await?;
+        let registered = kept.and_then(|kept| kept.value);
+        if registered.is_some_and(|registered| !registered.dead) {
+            return Ok(());
+        }
+    }
+    Err(lacking)
+}
+
 /// A flow came through with the client of `discovered`: nothing is doubted any more.
 pub(in crate::connect) async fn worked(inner: &Inner, permit: &Permit, discovered: &Discovered) {
     note(inner, permit, discovered, |registered| {

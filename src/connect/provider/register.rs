@@ -82,40 +82,72 @@ pub async fn client(
     terms: &Terms,
     deadline: Deadline,
 ) -> Result<Client, Error> {
+    let knobs = knobs(permit, discovered);
+    match source(permit, discovered, &knobs, terms)? {
+        Source::Given(client) => Ok(client),
+        Source::Document(url) => Ok(Client::of_metadata(url)),
+        Source::Endpoint(url) => {
+            let way = Way {
+                egress,
+                permit,
+                deadline,
+            };
+            dynamic::register(way, url, discovered, &knobs, &terms.public_url).await
+        }
+    }
+}
+
+/// Whether [`client`] has a way to one; nothing is sent.
+///
+/// # Errors
+///
+/// [`Error::Client`], as there.
+pub fn possible(permit: &Permit, discovered: &Discovered, terms: &Terms) -> Result<(), Error> {
+    let knobs = knobs(permit, discovered);
+    source(permit, discovered, &knobs, terms).map(|_| ())
+}
+
+/// Where a client can be had.
+enum Source<'a> {
+    /// It is the operator's.
+    Given(Client),
+    /// Its metadata is at this URL.
+    Document(&'a str),
+    /// It is registered at this one.
+    Endpoint(&'a str),
+}
+
+fn knobs(permit: &Permit, discovered: &Discovered) -> policy::OAuth {
     let own = permit.server().auth.oauth().cloned().unwrap_or_default();
-    let knobs = discovered.knobs(&own);
-    let lacking = |what: &str| {
-        Err(Error::Client {
-            server: permit.server().name.clone(),
-            what: what.to_owned(),
-        })
+    discovered.knobs(&own)
+}
+
+fn source<'a>(
+    permit: &Permit,
+    discovered: &'a Discovered,
+    knobs: &policy::OAuth,
+    terms: &'a Terms,
+) -> Result<Source<'a>, Error> {
+    let lacking = |what: &str| Error::Client {
+        server: permit.server().name.clone(),
+        what: what.to_owned(),
     };
     let wants = |way| knobs.registration == Registration::Auto || knobs.registration == way;
     if let Some(given) = &knobs.client
         && wants(Registration::PreRegistered)
     {
-        return match pre_registered(given, discovered, &knobs) {
-            Ok(client) => Ok(client),
-            Err(what) => lacking(what),
-        };
+        let client = pre_registered(given, discovered, knobs);
+        return client.map(Source::Given).map_err(lacking);
     }
     let document = terms.client_metadata_url.as_deref();
     if let Some(url) = document.filter(|_| discovered.cimd_supported && wants(Registration::Cimd)) {
-        return Ok(Client::of_metadata(url));
+        return Ok(Source::Document(url));
     }
-    if let Some(url) = discovered
-        .registration_endpoint
-        .as_deref()
-        .filter(|_| wants(Registration::Dcr))
-    {
-        let way = Way {
-            egress,
-            permit,
-            deadline,
-        };
-        return dynamic::register(way, url, discovered, &knobs, &terms.public_url).await;
+    let endpoint = discovered.registration_endpoint.as_deref();
+    if let Some(url) = endpoint.filter(|_| wants(Registration::Dcr)) {
+        return Ok(Source::Endpoint(url));
     }
-    lacking(match knobs.registration {
+    Err(lacking(match knobs.registration {
         Registration::Auto => "its authorization server registers nobody by itself",
         Registration::PreRegistered => "auth.client_id and auth.issuer are not set",
         Registration::Dcr => {
@@ -124,7 +156,7 @@ pub async fn client(
         Registration::Cimd => {
             "auth.registration is \"cimd\", which needs connect.client_metadata_url and an authorization server that supports it"
         }
-    })
+    }))
 }
 
 /// The operator's client, which is one of exactly one issuer.

@@ -19,6 +19,19 @@ pub(super) fn check(table: &Table<'_>, knobs: &OAuth) {
     check_scopes(table, knobs);
 }
 
+/// Knobs under which a preset was laid: it may want a client, too.
+pub(super) fn check_presets(table: &Table<'_>, knobs: &OAuth) {
+    let lacks_client = knobs.registration == Registration::PreRegistered && !table.has("client_id");
+    if lacks_client && !table.has("registration") {
+        let presets = knobs.presets.join(", ");
+        let message = format!(
+            "needs `client_id`: this provider registers nobody by itself (preset {presets}); register Tollgate there, and \
+             add its client_id"
+        );
+        table.fault(table.place_of("issuer").fault(message));
+    }
+}
+
 fn about_client(table: &Table<'_>, knobs: &OAuth) -> [Row; 6] {
     let (client, secret) = (table.has("client_id"), table.has("client_secret"));
     let (method, registration) = (knobs.token_auth, knobs.registration);

@@ -76,10 +76,12 @@ pub(super) fn read(table: &Table<'_>, inputs: &Inputs<'_>) -> OAuth {
                        Tollgate is; set it, or use another registration";
         table.fault(table.place_of("registration").fault(message));
     }
-    match knobs.issuer.as_deref().and_then(host) {
-        Some(host) => knobs.with_presets(&host),
-        None => knobs,
-    }
+    let Some(host) = knobs.issuer.as_deref().and_then(host) else {
+        return knobs;
+    };
+    let knobs = knobs.with_presets(&host);
+    checks::check_presets(table, &knobs);
+    knobs
 }
 
 /// The host of a URL that was read before.
@@ -148,7 +150,13 @@ fn url(table: &Table<'_>, key: &'static str, plain: bool) -> Option<Arc<str>> {
     match fetchable(&written.value, plain) {
         Ok(_) => Some(written.value.into()),
         Err(why) => {
-            table.fault(written.fault(format!("{why}; correct the URL")));
+            let says_what_to_do = why.contains("; ");
+            let next = if says_what_to_do {
+                ""
+            } else {
+                "; correct the URL"
+            };
+            table.fault(written.fault(format!("{why}{next}")));
             None
         }
     }

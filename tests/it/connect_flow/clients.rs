@@ -220,3 +220,40 @@ async fn without_any_way_to_a_client_the_operator_is_told() {
     assert!(matches!(ended, Err(Error::Client { .. })));
     assert_eq!(process.state(&ann).await, State::NotConnected);
 }
+
+/// The authorization server names no place to register.
+fn registers_nobody() -> (&'static str, Value) {
+    let mut said = metadata(ISSUER, json!({}));
+    let body = said["body"].as_object_mut().unwrap();
+    body.remove("registration_endpoint").unwrap();
+    (
+        "GET http://127.0.0.2:9000/.well-known/oauth-authorization-server",
+        said,
+    )
+}
+
+#[tokio::test]
+async fn who_registers_nobody_is_told_of_before_anything_is_pressed() {
+    let mut world = World::new().await;
+    world.answer(&[registers_nobody()]);
+    let seen = world.process().preview(&world.permit("ann")).await;
+    let Err(error) = seen else {
+        panic!("{seen:?}");
+    };
+    assert_eq!(error.code().as_str(), "connect.client");
+    world.knobs.registration = Registration::Dcr;
+    let seen = world.process().preview(&world.permit("ann")).await;
+    assert!(matches!(seen, Err(Error::Client { .. })), "{seen:?}");
+    assert_eq!(world.asked(REGISTER).len(), 0);
+}
+
+#[tokio::test]
+async fn a_client_that_was_registered_once_serves_where_nobody_else_is() {
+    let world = World::new().await;
+    world.process().connect(&world.permit("ann")).await;
+    world.answer(&[registers_nobody()]);
+    world.wait(25 * 60 * 60);
+    let (process, bob) = (world.process(), world.permit("bob"));
+    process.preview(&bob).await.unwrap();
+    assert_eq!(process.start(&bob).await.sent()["client_id"], "c-1");
+}

@@ -35,6 +35,7 @@ pub(super) fn warnings(
             .iter()
             .filter_map(|server| issuer_unreachable(server, policy)),
     );
+    warnings.extend(servers.iter().filter_map(|server| unregistered(server)));
     warnings.extend(servers.iter().filter_map(|server| unpinned(server)));
     warnings.extend(
         servers
@@ -86,6 +87,7 @@ fn general(settings: &Settings, policy: &Snapshot, environment: &Environment) ->
              credential: or file:"
         ));
     }
+    warnings.extend(metadata_elsewhere(settings));
     let admins = &policy.admins;
     let closed = policy
         .servers
@@ -121,6 +123,19 @@ fn general(settings: &Settings, policy: &Snapshot, environment: &Environment) ->
     warnings
 }
 
+/// A client metadata document that is said to be where these pages do not serve it.
+fn metadata_elsewhere(settings: &Settings) -> Option<String> {
+    let said = settings.connect.client_metadata_url.as_deref()?;
+    let pages = settings.public_url_or_default().unwrap_or_default();
+    let served = format!("{}/oauth/client-metadata.json", pages.trim_end_matches('/'));
+    (said != served).then(|| {
+        format!(
+            "connect.client_metadata_url is `{said}`, and the document is served at `{served}`; set it to that, with the \
+             public_url by which authorization servers reach it, unless a proxy serves it there"
+        )
+    })
+}
+
 /// A server whose address is refused before any name is asked.
 fn unreachable(server: &Server, policy: &Snapshot) -> Option<String> {
     let leg = Leg::Server(server.name.clone());
@@ -144,6 +159,18 @@ fn issuer_unreachable(server: &Server, policy: &Snapshot) -> Option<String> {
         "the authorization server of `{}` cannot be reached: {blocked}",
         server.name
     ))
+}
+
+/// A server to which nobody can connect, as far as its authorization server is known.
+fn unregistered(server: &Server) -> Option<String> {
+    let knobs = server.auth.oauth()?;
+    knobs.lacks_client().then(|| {
+        format!(
+            "nobody will be able to connect to server `{}`: its authorization server is known to register nobody by itself; \
+             register Tollgate there, and set auth.client_id",
+            server.name
+        )
+    })
 }
 
 /// A server whose pins are to be in a file that is not there offers nothing.

@@ -28,7 +28,7 @@ servers/a.toml:5:17: auth.client_secret: nothing at Env(\"GONE\")
 servers/a.toml:6:10: auth.issuer: an issuer has no query; write it as its metadata does
 servers/a.toml:7:16: auth.registration: found `dynamic`, expected one of `auto`, `cimd`, `dcr`, `pre-registered`
 servers/a.toml:8:18: auth.trusted_issuer: `auth.example.com` is named with plain http, expected https; correct the URL
-servers/a.toml:9:16: auth.metadata_url: a user name or password stands before the host; leave it out and configure credentials instead; correct the URL
+servers/a.toml:9:16: auth.metadata_url: a user name or password stands before the host; leave it out and configure credentials instead
 servers/a.toml:10:8: auth.pkce: found `plain`, expected one of `strict`, `assume_s256`
 servers/a.toml:11:12: auth.resource: expected \"auto\", \"omit\", or an absolute URI without a fragment; correct it
 servers/a.toml:12:11: auth.scopes[0]: expected one scope, of visible ASCII characters without spaces, `\"` and `\\`; correct it
@@ -91,6 +91,12 @@ fn knobs_that_need_one_another() {
             "registration = \"pre-registered\"\n".to_owned(),
             "registration",
             "needs `client_id` and `issuer`; add them, or use another registration",
+        ),
+        (
+            "issuer = \"https://github.com/login/oauth\"\n".to_owned(),
+            "issuer",
+            "needs `client_id`: this provider registers nobody by itself (preset github); register Tollgate there, and add \
+             its client_id",
         ),
         (
             format!("{client}{issuer}registration = \"dcr\"\n"),
