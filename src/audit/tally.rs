@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    fmt, mem,
+    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -56,8 +56,8 @@ impl Tally {
         let mut window = self.0.window();
         let lasts = |since| now.saturating_duration_since(since) < WINDOW;
         if !window.since.is_some_and(lasts) {
-            self.0.tell(mem::take(&mut *window))?;
-            window.since = Some(now);
+            self.0.tell(&mut window.left)?;
+            (window.since, window.kept) = (Some(now), 0);
         }
         if window.kept < EACH {
             window.kept += 1;
@@ -76,12 +76,7 @@ impl Tally {
     ///
     /// Records cannot be kept.
     pub fn settle(&self) -> Result<(), Unavailable> {
-        let mut window = self.0.window();
-        let left = mem::take(&mut window.left);
-        self.0.tell(Window {
-            left,
-            ..Window::default()
-        })
+        self.0.tell(&mut self.0.window().left)
     }
 
     /// What is counted is told at the end of its window, even where nothing happens any more.
@@ -103,12 +98,14 @@ impl Inner {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, window: Window) -> Result<(), Unavailable> {
-        for (code, times) in window.left {
+    /// What has no record yet stays counted.
+    fn tell(&self, left: &mut BTreeMap<Code, u64>) -> Result<(), Unavailable> {
+        while let Some(counted) = left.first_entry() {
             let mut record = Record::new(self.clock.now(), Kind::Request, Phase::Decision)
-                .ended(OutcomeKind::Refused, Some(code));
-            record.times = Some(times);
+                .ended(OutcomeKind::Refused, Some(*counted.key()));
+            record.times = Some(*counted.get());
             self.journal.queue(record).map(drop)?;
+            counted.remove();
         }
         Ok(())
     }
@@ -171,5 +168,28 @@ mod tests {
         );
         assert!(told[1].contains("\"code\":\"web.form\"") && told[1].contains("\"times\":3"));
         assert!(told[2].contains("\"code\":\"web.form\"") && told[2].contains("\"times\":1"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_cannot_be_recorded_stays_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(SystemClock);
+        let options = Options::new(folder.path().join("audit"));
+        let journal = Journal::open(options, clock.clone(), &Metrics::default()).unwrap();
+        let tally = Tally::new(journal.clone(), clock);
+        let refuse = || {
+            let record = Record::new(SystemClock.now(), Kind::Request, Phase::Decision)
+                .ended(OutcomeKind::Refused, Some(Code::WebForm));
+            tally.queue(Code::WebForm, record)
+        };
+        for _ in 0..63 {
+            refuse().unwrap();
+        }
+        journal.close().await.unwrap();
+        assert!(tally.settle().is_err());
+        tokio::time::sleep(Duration::from_secs(61)).await;
+        assert!(refuse().is_err(), "a new minute begins with what is left");
+        let left = tally.0.window().left.clone();
+        assert_eq!(left, BTreeMap::from([(Code::WebForm, 3)]));
     }
 }
