@@ -43,9 +43,10 @@ pub(super) const fn known() -> u32 {
 /// Looks, and changes nothing.
 pub(super) fn look(connection: &Connection) -> rusqlite::Result<Found> {
     let one = |sql| connection.query_row(sql, [], |row| row.get::<_, u32>(0));
+    // In this order: another process may be making the tables, which have a mark as soon as they are there.
+    let tables = one("SELECT count(*) FROM sqlite_schema")?;
     let application = one("SELECT application_id FROM pragma_application_id")?;
     if application != APPLICATION {
-        let tables = one("SELECT count(*) FROM sqlite_schema")?;
         let empty = application == 0 && tables == 0;
         return Ok(if empty { Found::Empty } else { Found::Foreign });
     }
