@@ -1,6 +1,13 @@
 //! The connection: how SQLite is opened, and what it may not do.
 
-use std::{io, ops::Deref, path::Path, sync::Arc, time::Duration};
+use std::{
+    io,
+    ops::Deref,
+    path::Path,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, config::DbConfig,
@@ -233,7 +240,19 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
 
 /// Readers and a writer do not wait for one another.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
-    connection
-        .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))?;
-    Ok(())
+    let begun = Instant::now();
+    loop {
+        let switched = connection
+            .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
+        match switched {
+            // For this lock SQLite does not wait by itself, and several processes may start at once.
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && begun.elapsed() < BUSY =>
+            {
+                thread::sleep(Duration::from_millis(5));
+            }
+            switched => return switched.map(drop),
+        }
+    }
 }
