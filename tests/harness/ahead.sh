@@ -14,6 +14,6 @@ parts=$*
 # Nothing waits for these for long, so that whatever else runs goes first.
 needed fuzz && alone fuzz nice bash tests/fuzz/build.sh &
 # In the end this is one thread for minutes: the sooner it gets there, the better.
-needed sdk conformance oauth proxy namespaces bench && release --bin tollgate
+needed sdk conformance oauth proxy namespaces bench demo && release --bin tollgate
 needed bench && release --package tollgate-bench
 wait

@@ -8,7 +8,9 @@ cargo_tests() {
     local filter=$1 words=$2
     shift 2
     if cargo nextest --version >/dev/null 2>&1; then
-        cargo nextest run --locked --no-fail-fast --color never "$@" -E "$filter" 2>&1 | count
+        # What failed is shown at once, and in the end, where it is looked for.
+        cargo nextest run --locked --no-fail-fast --color never --status-level slow --failure-output immediate-final \
+            "$@" -E "$filter" 2>&1 | count
     else
         # WORDS are several arguments.
         # shellcheck disable=SC2086
