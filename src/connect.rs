@@ -250,6 +250,15 @@ impl Connections {
         secrets::enter(&self.0, permit, secret).await
     }
 
+    /// Whether `server` takes the operator's secret for this tenant, before there is one.
+    ///
+    /// # Errors
+    ///
+    /// It takes none, or is of other tenants.
+    pub fn takes_shared(server: &Server, tenant: &Arc<str>) -> Result<(), Error> {
+        shared::takes(server, tenant)
+    }
+
     /// Keeps the operator's secret for everybody of a tenant of `server`.
     ///
     /// # Errors

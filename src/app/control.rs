@@ -67,6 +67,11 @@ pub enum Request {
     },
     /// The secrets that the operator keeps for everybody of a tenant.
     Secrets,
+    /// Whether one would be kept, before anybody types it.
+    SecretFits {
+        /// Whose.
+        of: SecretOf,
+    },
     /// Keep one.
     SecretSet {
         /// Whose.
@@ -135,6 +140,8 @@ pub enum Answer {
     Removed(Removed),
     /// To `secrets`.
     Secrets(Vec<SharedSecret>),
+    /// To `secret_fits`: which it would be.
+    SecretFits(SecretOf),
     /// To `secret_set` and `secret_remove`: which it was.
     SecretChanged(SecretOf),
     /// To `keys`.

@@ -8,8 +8,8 @@ use super::{
     pins,
 };
 use crate::{
-    connect::SharedSecret,
-    policy::Server,
+    connect::{Connections, SharedSecret},
+    policy::{Server, Snapshot},
     refusal::{Code, Refusal},
 };
 
@@ -33,16 +33,32 @@ pub(super) async fn wrong(core: &Core) -> Vec<SharedSecret> {
     wrong.collect()
 }
 
+/// Whether one would be kept for a server.
+pub(super) fn fits(core: &Core, of: SecretOf) -> Answer {
+    let policy = &core.reloader.current_full().policy;
+    let fitting = meant(policy, &of).and_then(|(server, tenant)| {
+        Connections::takes_shared(server, &tenant)?;
+        Ok(SecretOf {
+            tenant: Some(tenant.to_string()),
+            ..of
+        })
+    });
+    fitting.map_or_else(|refusal| failed(&refusal), Answer::SecretFits)
+}
+
 /// Keeps one for a server.
 pub(super) async fn set(core: &Core, of: SecretOf, secret: &[u8]) -> Answer {
-    match keep(core, of, secret).await {
-        Ok(of) => Answer::SecretChanged(of),
-        // The remedies of these codes are for those who call.
-        Err(refusal) if [Code::ServerUnknown, Code::ConnectUnusable].contains(&refusal.code) => {
-            Answer::Failed(vec![pins::told(&refusal)])
-        }
-        Err(refusal) => Answer::Failed(vec![refusal.text()]),
-    }
+    let kept = keep(core, of, secret).await;
+    kept.map_or_else(|refusal| failed(&refusal), Answer::SecretChanged)
+}
+
+/// The remedies of some codes are for those who call.
+fn failed(refusal: &Refusal) -> Answer {
+    let is_of_callers = [Code::ServerUnknown, Code::ConnectUnusable].contains(&refusal.code);
+    Answer::Failed(vec![match is_of_callers {
+        true => pins::told(refusal),
+        false => refusal.text(),
+    }])
 }
 
 /// Takes one away.
@@ -54,8 +70,18 @@ pub(super) async fn remove(core: &Core, of: SecretOf) -> Answer {
 }
 
 async fn keep(core: &Core, of: SecretOf, secret: &[u8]) -> Result<SecretOf, Refusal> {
-    let loaded = core.reloader.current_full();
-    let server = loaded.policy.servers.get(&*of.server).ok_or_else(|| {
+    let policy = &core.reloader.current_full().policy;
+    let (server, tenant) = meant(policy, &of)?;
+    core.connections.set_shared(server, &tenant, secret).await?;
+    Ok(SecretOf {
+        tenant: Some(tenant.to_string()),
+        ..of
+    })
+}
+
+/// The server, and the tenant that is named or the only one.
+fn meant<'a>(policy: &'a Snapshot, of: &SecretOf) -> Result<(&'a Server, Arc<str>), Refusal> {
+    let server = policy.servers.get(&*of.server).ok_or_else(|| {
         let public = format!(
             "no server `{}` in the policy that holds; name one of its servers",
             of.server.escape_debug()
@@ -66,11 +92,7 @@ async fn keep(core: &Core, of: SecretOf, secret: &[u8]) -> Result<SecretOf, Refu
         Some(tenant) => Arc::from(tenant.as_str()),
         None => only_tenant(server)?,
     };
-    core.connections.set_shared(server, &tenant, secret).await?;
-    Ok(SecretOf {
-        tenant: Some(tenant.to_string()),
-        ..of
-    })
+    Ok((server, tenant))
 }
 
 fn only_tenant(server: &Server) -> Result<Arc<str>, Refusal> {

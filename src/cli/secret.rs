@@ -78,8 +78,12 @@ pub(super) fn run(args: Args) -> ExitCode {
 }
 
 fn set(of: Of) -> Result<(), Exit> {
-    let secret = read::secret(&of.server)?;
     let (which, of, json) = of.parts();
+    if read::is_typed() {
+        // Nobody types a secret for a server that takes none.
+        which.ask(Request::SecretFits { of: of.clone() })?;
+    }
+    let secret = read::secret(&of.server)?;
     let changed = changed(which.ask(Request::SecretSet { of, secret })?)?;
     show(&changed, json, |Changed { server, tenant }, _| {
         format!("the secret for `{server}` is kept for tenant `{tenant}`\n")

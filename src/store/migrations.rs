@@ -2,7 +2,7 @@
 //!
 //! A change that was released is never edited; another one comes after it.
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, ffi};
 
 use super::{grants, heads, sealed, sessions, vault};
 use crate::vault::Mac;
@@ -62,7 +62,9 @@ pub(super) fn migrate(connection: &mut Connection, mac: &Mac) -> rusqlite::Resul
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let version = match look(&transaction)? {
             Found::Version(version) => version,
-            Found::Empty | Found::Foreign => {
+            // It was looked at before, and became somebody else's since.
+            Found::Foreign => return Err(foreign()),
+            Found::Empty => {
                 transaction.pragma_update(None, "application_id", APPLICATION)?;
                 transaction.execute_batch(
                     "CREATE TABLE migrations (
@@ -83,6 +85,11 @@ pub(super) fn migrate(connection: &mut Connection, mac: &Mac) -> rusqlite::Resul
         )?;
         transaction.commit()?;
     }
+}
+
+/// What SQLite says of a file that is none of its own.
+fn foreign() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_NOTADB), None)
 }
 
 /// Version 1: what is pinned of each server, and the mark over all of it.
@@ -120,4 +127,33 @@ fn pins(transaction: &Transaction<'_>, mac: &Mac) -> rusqlite::Result<()> {
         ) STRICT;",
     )?;
     heads::Heads::default().write(transaction, mac)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vault::Keyring;
+
+    #[test]
+    fn what_became_somebody_elses_after_the_look_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let keyring = Keyring::open(&folder.path().join("keyring")).unwrap();
+        let mut connection = Connection::open_in_memory().unwrap();
+        assert_eq!(look(&connection).unwrap(), Found::Empty);
+        connection
+            .execute_batch("CREATE TABLE theirs (id INTEGER)")
+            .unwrap();
+
+        let error = migrate(&mut connection, &keyring.mac("store")).unwrap_err();
+
+        assert_eq!(
+            error.sqlite_error_code(),
+            Some(rusqlite::ErrorCode::NotADatabase)
+        );
+        assert_eq!(look(&connection).unwrap(), Found::Foreign);
+        let tables: u32 = connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(tables, 1);
+    }
 }

@@ -24,6 +24,11 @@ const BACKSPACE: u8 = 0x08;
 const ERASE_LINE: u8 = 0x15;
 const DELETE: u8 = 0x7f;
 
+/// Whether a person will be asked for it.
+pub(super) fn is_typed() -> bool {
+    io::stdin().is_terminal()
+}
+
 /// Reads it from standard input: asked for on a terminal, else all that comes, less the end of its only line.
 pub(super) fn secret(server: &str) -> Result<Typed, Exit> {
     let stdin = io::stdin();

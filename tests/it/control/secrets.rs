@@ -25,8 +25,14 @@ fn served() -> (Place, Served) {
 }
 
 fn server(place: &Place, name: &str, keys: &str) {
+    let keys = format!("{keys}[auth]\nmode = \"shared\"\n");
+    open(place, name, &keys);
+}
+
+/// As [`server`], but without a secret.
+fn open(place: &Place, name: &str, keys: &str) {
     let file = place.policy().join(format!("servers/{name}.toml"));
-    let text = format!("url = \"https://{name}.example/mcp\"\n{keys}[auth]\nmode = \"shared\"\n");
+    let text = format!("url = \"https://{name}.example/mcp\"\n{keys}");
     fs::write(&file, text).expect("a file");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");
 }
@@ -273,5 +279,35 @@ fn a_secret_that_is_typed_is_not_shown_and_the_terminal_is_as_before() {
         assert!(flags.contains(LocalFlags::ECHO | LocalFlags::ICANON | LocalFlags::ISIG));
     }
     assert_eq!(wrong(&place)[2], row("wiki", "default", None));
+    end(served);
+}
+
+#[test]
+fn nobody_types_a_secret_for_a_server_that_takes_none() {
+    let (place, served) = served();
+    open(&place, "open", "tenants = [\"default\"]\n");
+    let reloaded = place.run("reload");
+    assert_eq!(reloaded.status.code(), Some(0), "{}", stderr(&reloaded));
+    for (words, told) in [
+        (&["ghost"][..], "no server `ghost` in the policy that holds"),
+        (&["open"], "its file asks for none"),
+        (&["notes"], "name one with --tenant"),
+        (
+            &["wiki", "--tenant", "acme"],
+            "it is not for tenant `acme`, found default",
+        ),
+    ] {
+        let pty = openpty(None, None).expect("a terminal");
+        let policy = place.policy();
+        let policy = ["--policy", policy.to_str().expect("a path")];
+        // It ends, though nobody types.
+        let output = command(&[&["secret", "set"], words, &policy].concat())
+            .stdin(pty.slave)
+            .output()
+            .expect("the program runs");
+        assert_eq!(output.status.code(), Some(1));
+        let said = stderr(&output);
+        assert!(said.contains(told) && !said.contains("not shown"), "{said}");
+    }
     end(served);
 }

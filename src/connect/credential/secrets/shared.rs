@@ -66,6 +66,16 @@ async fn put(
     tenant: &Arc<str>,
     secret: &[u8],
 ) -> Result<(), Error> {
+    takes(server, tenant)?;
+    keep(inner, server, &key(tenant, &server.name), secret).await
+}
+
+/// Whether the server takes a secret of the vault, and is of the tenant.
+///
+/// # Errors
+///
+/// It takes none, or is of other tenants.
+pub(in crate::connect) fn takes(server: &Server, tenant: &Arc<str>) -> Result<(), Error> {
     let not_kept = |what: String| Error::NotKept {
         server: server.name.clone(),
         what,
@@ -80,7 +90,7 @@ async fn put(
             server.tenants.join(", ")
         )));
     }
-    keep(inner, server, &key(tenant, &server.name), secret).await
+    Ok(())
 }
 
 /// Takes the secret away; whether there was one.
