@@ -101,6 +101,8 @@ pub enum Error {
         endpoint: &'static str,
         /// Where it lies.
         origin: String,
+        /// By what the other is known there: which server's pin or file, or which preset. For the operator's eyes.
+        by: String,
     },
     /// An answer to no flow of this browser: unknown, used, expired, foreign, doubled.
     #[error("this sign-in is not known here, has been used, or has expired")]

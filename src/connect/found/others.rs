@@ -23,7 +23,8 @@ pub(in crate::connect) async fn check(
 ) -> Result<(), Error> {
     let mut pinned = Vec::new();
     for server in permit.oauth_servers() {
-        pinned.extend(discovered::pinned_of(inner, server).await?);
+        let its = discovered::pinned_of(inner, server).await?;
+        pinned.extend(its.map(|its| (&*server.name, its)));
     }
     let by_policy = mix_up::by_policy(permit, found);
     match by_policy.or_else(|| mix_up::by_pins(permit, found, &pinned)) {
@@ -39,9 +40,11 @@ pub(in crate::connect) fn refused(inner: &Inner, permit: &Permit, error: Error) 
         issuer,
         endpoint,
         origin,
+        by,
     } = &error
     {
-        tracing::warn!(%server, issuer, endpoint, origin, "metadata names an endpoint of another authorization server");
+        // Who is there may have been the wrong one, who came first: the operator finds out here.
+        tracing::warn!(%server, issuer, endpoint, origin, by, "metadata names an endpoint of another authorization server");
         let ended = (OutcomeKind::Refused, Some(error.code()));
         inner.note(Kind::Connect, "mix_up", &inner::key(permit), ended);
     }

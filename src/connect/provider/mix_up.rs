@@ -19,7 +19,7 @@ use super::{discovery::Discovered, fetch::shown};
 use crate::{
     address::Target,
     connect::Error,
-    policy::{OAuth, Permit, preset_of},
+    policy::{Permit, Server, preset_of},
 };
 
 /// An endpoint that lies where another is known.
@@ -29,48 +29,52 @@ pub(in crate::connect) struct Crossing {
     /// The member of the metadata.
     endpoint: &'static str,
     origin: String,
+    /// As in [`Error::MixUp`].
+    by: String,
 }
 
 /// Who is known by an origin.
 struct Known {
     issuer: Target,
     origin: Target,
+    by: String,
 }
 
 /// Judges by files and presets.
 pub(in crate::connect) fn by_policy(permit: &Permit, found: &Discovered) -> Option<Crossing> {
     let own = &permit.server().name;
     let others = permit.oauth_servers().filter(|other| other.name != *own);
-    let knobs = others.filter_map(|other| other.auth.oauth());
-    let known: Vec<Known> = knobs.flat_map(named).collect();
+    let known: Vec<Known> = others.flat_map(named).collect();
     crossing(permit, found, |origin, issuer| {
-        preset(origin).is_some() || is_of_another(&known, origin, issuer)
+        let by = preset(origin).map(|preset| format!("the preset `{preset}`"));
+        by.or_else(|| another(&known, origin, issuer))
     })
 }
 
-/// Judges by what is pinned for servers of the tenant.
+/// Judges by what is pinned for servers of the tenant, each with its name.
 pub(in crate::connect) fn by_pins(
     permit: &Permit,
     found: &Discovered,
-    pinned: &[Discovered],
+    pinned: &[(&str, Discovered)],
 ) -> Option<Crossing> {
     let known: Vec<Known> = pinned
         .iter()
-        .flat_map(|pinned| {
+        .flat_map(|(server, pinned)| {
             let own = [&pinned.authorization_endpoint, &pinned.token_endpoint];
-            at(&pinned.issuer, own.map(String::as_str))
+            let by = format!("what is pinned of server `{server}`");
+            at(&pinned.issuer, own.map(String::as_str), &by)
         })
         .collect();
     crossing(permit, found, |origin, issuer| {
-        is_of_another(&known, origin, issuer)
+        another(&known, origin, issuer)
     })
 }
 
-/// The first endpoint outside the issuer's own that is `taken`.
+/// The first endpoint outside the issuer's own where another is, by what `taken` tells.
 fn crossing(
     permit: &Permit,
     found: &Discovered,
-    taken: impl Fn(&Target, &Target) -> bool,
+    taken: impl Fn(&Target, &Target) -> Option<String>,
 ) -> Option<Crossing> {
     if is_vouched_for(permit, found) {
         return None;
@@ -90,8 +94,11 @@ fn crossing(
     ];
     endpoints.into_iter().find_map(|(endpoint, url)| {
         let origin = Target::from_wire(url?).ok()?;
-        let crosses = !is_same(&origin, &issuer) && taken(&origin, &issuer);
-        crosses.then(|| Crossing {
+        if is_same(&origin, &issuer) {
+            return None;
+        }
+        Some(Crossing {
+            by: taken(&origin, &issuer)?,
             issuer: found.issuer.clone(),
             endpoint,
             origin: origin.to_string(),
@@ -104,9 +111,10 @@ fn is_vouched_for(permit: &Permit, found: &Discovered) -> bool {
     own.and_then(|own| own.issuer.as_deref()) == Some(found.issuer.as_str())
 }
 
-fn is_of_another(known: &[Known], origin: &Target, issuer: &Target) -> bool {
-    let mut known = known.iter();
-    known.any(|known| known.origin == *origin && !is_same(&known.issuer, issuer))
+/// By what another than `issuer` is known at an origin.
+fn another(known: &[Known], origin: &Target, issuer: &Target) -> Option<String> {
+    let is = |known: &&Known| known.origin == *origin && !is_same(&known.issuer, issuer);
+    Some(known.iter().find(is)?.by.clone())
 }
 
 /// Whether two origins are of one authorization server.
@@ -119,22 +127,26 @@ fn preset(origin: &Target) -> Option<&'static str> {
 }
 
 /// Whom a file names.
-fn named(knobs: &OAuth) -> Vec<Known> {
+fn named(server: &Server) -> Vec<Known> {
+    let Some(knobs) = server.auth.oauth() else {
+        return Vec::new();
+    };
+    let by = format!("the file of server `{}`", server.name);
     let fixed = knobs.endpoints.iter();
     let own: Vec<&str> = fixed
         .flat_map(|own| [&*own.authorization, &*own.token])
         .collect();
     let issuer = knobs.issuer.iter();
-    let issuer = issuer.flat_map(|issuer| at(issuer, own.iter().copied()));
+    let issuer = issuer.flat_map(|issuer| at(issuer, own.iter().copied(), &by));
     let trusted = knobs
         .trusted_issuer
         .iter()
-        .flat_map(|issuer| at(issuer, []));
+        .flat_map(|issuer| at(issuer, [], &by));
     issuer.chain(trusted).collect()
 }
 
 /// The origins by which an issuer is known.
-fn at<'a>(issuer: &str, endpoints: impl IntoIterator<Item = &'a str>) -> Vec<Known> {
+fn at<'a>(issuer: &str, endpoints: impl IntoIterator<Item = &'a str>, by: &str) -> Vec<Known> {
     let Ok(issuer) = Target::from_wire(issuer) else {
         return Vec::new();
     };
@@ -143,6 +155,7 @@ fn at<'a>(issuer: &str, endpoints: impl IntoIterator<Item = &'a str>) -> Vec<Kno
     let known = |origin| Known {
         issuer: issuer.clone(),
         origin,
+        by: by.to_owned(),
     };
     endpoints.chain([issuer.clone()]).map(known).collect()
 }
@@ -154,6 +167,7 @@ impl Crossing {
             issuer: shown(&self.issuer, 200),
             endpoint: self.endpoint,
             origin: self.origin,
+            by: self.by,
         }
     }
 }

@@ -79,6 +79,18 @@ fn crossing<T>(result: Result<T, Error>) -> Option<(&'static str, String)> {
     }
 }
 
+/// By what another is known there; nobody but the operator is told.
+fn known_by<T>(result: Result<T, Error>) -> String {
+    let Some(error) = result.err() else {
+        return "nothing".to_owned();
+    };
+    let told = error.to_string();
+    match error {
+        Error::MixUp { by, .. } if !told.contains(&by) => by,
+        _ => told,
+    }
+}
+
 #[tokio::test]
 async fn an_endpoint_where_a_pinned_issuer_is_known_is_refused() {
     let mut world = World::new().await;
@@ -106,6 +118,10 @@ async fn an_endpoint_where_a_pinned_issuer_is_known_is_refused() {
             assert_eq!(refused, Some((member, origin.into())));
         }
     }
+    assert_eq!(
+        known_by(process.preview(&ann).await),
+        "what is pinned of server `other`"
+    );
     // Another port of the same machine is another origin, and nobody's.
     crosses(&world, "authorization_endpoint", "http://127.0.0.3:9001");
     let shown = process.preview(&ann).await.unwrap();
@@ -115,7 +131,7 @@ async fn an_endpoint_where_a_pinned_issuer_is_known_is_refused() {
     let mix_up = "connect mix_up refused connect.mix_up".to_owned();
     assert_eq!(
         records.iter().filter(|record| **record == mix_up).count(),
-        13
+        14
     );
     assert!(records.contains(&"connect begun refused connect.mix_up".to_owned()));
 }
@@ -222,6 +238,8 @@ async fn whom_the_files_of_other_servers_name_is_known() {
     crosses(&world, "authorization_endpoint", OTHER);
     for knobs in [issuer.clone(), trusted, fixed.clone()] {
         world.others = vec![named(knobs)];
+        let refused = process.preview(&world.permit("ann")).await;
+        assert_eq!(known_by(refused), "the file of server `other`");
         let refused = crossing(process.preview(&world.permit("ann")).await);
         assert_eq!(refused, Some(("authorization_endpoint", OTHER.into())));
     }
