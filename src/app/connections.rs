@@ -21,6 +21,13 @@ pub(super) async fn list(core: &Core) -> Answer {
     }
 }
 
+/// How many wait for their users; none are told of while the database does not work, which is told of elsewhere.
+pub(super) async fn waiting(core: &Core) -> usize {
+    let policy = &core.reloader.current_full().policy;
+    let all = core.connections.all(policy).await.unwrap_or_default();
+    all.iter().filter(|found| found.waits_for_user()).count()
+}
+
 /// Ends every connection to a server and forgets what was discovered of it. Its file and its pins are the operator's.
 pub(super) async fn remove(core: &Core, server: &str) -> Answer {
     let removed = forget(core, server).await;

@@ -225,6 +225,7 @@ impl Core {
                 seq: records.head.seq,
             },
             vault: self.guard.status(),
+            waiting: 0,
             secrets: Vec::new(),
             failing: self.breakers.open().into_iter().map(failing).collect(),
             caution: caution(Uid::effective().as_raw()),

@@ -50,13 +50,11 @@ impl Control for Desk {
     async fn carry_out(self: Arc<Self>, request: Request) -> Answer {
         let core = self.core();
         match request {
-            Request::Status => {
-                let secrets = secrets::wrong(core).await;
-                Answer::Status(Box::new(Status {
-                    secrets,
-                    ..core.status()
-                }))
-            }
+            Request::Status => Answer::Status(Box::new(Status {
+                waiting: connections::waiting(core).await,
+                secrets: secrets::wrong(core).await,
+                ..core.status()
+            })),
             Request::Reload => self.reload().await,
             Request::Tunnels => Answer::Tunnels(core.tunnels.tunnels()),
             Request::Connections => connections::list(core).await,

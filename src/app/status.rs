@@ -32,6 +32,9 @@ pub struct Status {
     /// The vault.
     #[serde(default)]
     pub vault: VaultStatus,
+    /// Connections of users that wait for them: to be connected again, or to have another secret entered.
+    #[serde(default)]
+    pub waiting: usize,
     /// Secrets of the operator's that cannot be used.
     #[serde(default)]
     pub secrets: Vec<SharedSecret>,

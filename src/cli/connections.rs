@@ -20,6 +20,9 @@ pub(super) struct Args {
     /// Only those of this user
     #[arg(long, value_name = "USER")]
     user: Option<String>,
+    /// Only those of this tenant
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
     /// Only those to this server
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
@@ -35,12 +38,23 @@ pub(super) fn run(args: Args) -> ExitCode {
         Ok(_) => return Exit::Internal.into(),
         Err(exit) => return exit.into(),
     };
-    let wanted =
-        |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
-    connections
-        .retain(|found| wanted(&args.user, &found.user) && wanted(&args.server, &found.server));
-    if connections.is_empty() && (args.user.is_some() || args.server.is_some()) {
-        complain(&["nothing is kept for these; leave --user and --server out to see all"]);
+    let wanted = |found: &Connection| {
+        let fields = [
+            (&args.user, &found.user),
+            (&args.tenant, &found.tenant),
+            (&args.server, &found.server),
+        ];
+        let fits = |(wanted, found): (&Option<String>, &String)| {
+            wanted.as_ref().is_none_or(|wanted| wanted == found)
+        };
+        fields.into_iter().all(fits)
+    };
+    let all = connections.len();
+    connections.retain(wanted);
+    if connections.is_empty() && all > 0 {
+        complain(&[
+            "nothing is kept for these; leave --user, --tenant and --server out to see all",
+        ]);
     }
     match show(&*connections, args.json, text) {
         Ok(()) => Exit::Ok.into(),

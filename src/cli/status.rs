@@ -103,6 +103,11 @@ fn text(status: &Status, styles: Styles) -> String {
         let older = "the database is older than one that was in use here; see to it, then `tollgate vault accept-restore`";
         lines.row("", &styles.bad(older));
     }
+    if status.waiting > 0 {
+        let waiting = counted(status.waiting, "connection");
+        let waiting = format!("for their users: {waiting}; `tollgate connections` tells which");
+        lines.row("waiting", &styles.bad(&waiting));
+    }
     for secret in &status.secrets {
         lines.row("secret", &styles.bad(&secret::wrong(secret)));
     }
@@ -200,6 +205,7 @@ mod tests {
                 primary: "f5526df39562884a".to_owned(),
                 older: true,
             },
+            waiting: 2,
             secrets: vec![SharedSecret {
                 server: "notes".to_owned(),
                 tenant: "default".to_owned(),
@@ -236,6 +242,7 @@ mod tests {
              disk full\n\
              vault     /var/lib/tollgate/keyring, guarded by its mode alone\n          \
              the database is older than one that was in use here; see to it, then `tollgate vault accept-restore`\n\
+             waiting   for their users: 2 connections; `tollgate connections` tells which\n\
              secret    notes (default) has none; `tollgate secret set notes`\n\
              failing   docs cannot be reached, for 1 min 15 s; tried again in 8 s\n\
              failing   slow does not answer ann, for 40 s; tried again now\n          \

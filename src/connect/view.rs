@@ -67,6 +67,14 @@ pub enum State {
     MorePermissions(Vec<String>),
 }
 
+impl Connection {
+    /// Whether it works only after its user did something: connected again, or entered another secret.
+    pub fn waits_for_user(&self) -> bool {
+        let is_users = matches!(&*self.mode, "oauth" | "bearer" | "header");
+        is_users && matches!(self.state, State::NeedsReconnect(_))
+    }
+}
+
 impl State {
     fn again(reason: &str) -> Self {
         Self::NeedsReconnect(reason.to_owned())

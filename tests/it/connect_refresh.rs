@@ -104,6 +104,11 @@ impl World {
         permit(&self.issuer.address.to_string(), "ann", SERVER)
     }
 
+    /// What a process of this name left. One that lives takes it up as soon as it begins.
+    fn spooled(&self, name: &str) -> usize {
+        spooled(&self.folder.path().join(name))
+    }
+
     fn database(&self) -> PathBuf {
         self.folder.path().join("tollgate.db")
     }
@@ -112,6 +117,11 @@ impl World {
     fn sql(&self) -> Connection {
         Connection::open(self.database()).unwrap()
     }
+}
+
+fn spooled(own: &Path) -> usize {
+    let files = std::fs::read_dir(own.join("spool"));
+    files.map_or(0, Iterator::count)
 }
 
 /// A process over a shared folder.
@@ -265,8 +275,7 @@ impl Process {
 
     /// Files that wait for the database.
     fn spooled(&self) -> usize {
-        let files = std::fs::read_dir(self.own.join("spool"));
-        files.map_or(0, Iterator::count)
+        spooled(&self.own)
     }
 
     /// `kind method outcome code` of every record of connections so far.

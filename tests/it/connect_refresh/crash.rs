@@ -145,8 +145,8 @@ async fn what_a_killed_process_kept_is_taken_up_by_the_next() {
     let world = World::connected(Reuse::Kills).await;
     world.spooled_and_killed("killed").await;
 
+    assert_eq!(world.spooled("killed"), 1);
     let next = world.process("killed", LATER + 1);
-    assert_eq!(next.spooled(), 1);
     assert_eq!(next.token(&world.permit()).await.unwrap(), "at-2");
     assert_eq!(next.spooled(), 0);
     let other = world.process("other", LATER + 1);

@@ -148,8 +148,8 @@ async fn while_a_spool_is_taken_up() {
         assert_eq!(second.answer(), "held", "{step}");
         second.kill();
 
+        assert_eq!(world.spooled("killed"), 1, "{step}");
         let third = world.process("killed", LATER + 1);
-        assert_eq!(third.spooled(), 1, "{step}");
         assert_eq!(third.token(&world.permit()).await.unwrap(), "at-2");
         assert_eq!(third.spooled(), 0, "{step}");
         assert_eq!(world.next(LATER + 1).await, "at-2", "{step}");

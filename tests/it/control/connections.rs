@@ -37,22 +37,29 @@ fn connections_are_listed_and_a_server_is_forgotten() {
          notes  ann (default)  to be connected again by its user: what was kept of it cannot be read\n  oauth\n\
          notes  bob (default)  to be connected again by its user: what was kept of it cannot be read\n  oauth\n"
     );
+    let status = stdout(&ask(&place, &["status"]));
+    let waiting = "waiting   for their users: 2 connections; `tollgate connections` tells which\n";
+    assert!(status.contains(waiting), "{status}");
     let of_bob = json(
         &place,
         &["connections", "--user", "bob", "--server", "notes"],
     );
     let of_bob = of_bob.as_array().expect("an array");
     assert_eq!((of_bob.len(), &of_bob[0]["user"]), (1, &"bob".into()));
-    assert_eq!(
-        json(&place, &["connections", "--server", "other"]),
-        Value::Array(Vec::new())
-    );
+    for (filter, found) in [
+        (["--server", "other"], 0),
+        (["--tenant", "acme"], 0),
+        (["--tenant", "default"], 2),
+    ] {
+        let listed = json(&place, &[&["connections"][..], &filter].concat());
+        assert_eq!(listed.as_array().expect("an array").len(), found);
+    }
     let nobody = ask(&place, &["connections", "--user", "nobody"]);
     assert_eq!(
         (stdout(&nobody), stderr(&nobody)),
         (
             "0 connections\n".to_owned(),
-            "tollgate: nothing is kept for these; leave --user and --server out to see all\n"
+            "tollgate: nothing is kept for these; leave --user, --tenant and --server out to see all\n"
                 .to_owned()
         )
     );
