@@ -52,7 +52,7 @@ use crate::support::{
 };
 
 /// Limits that a hanging server reaches soon.
-const SHORT: &str = "[limits]\nconnect = \"300ms\"\nfirst_byte = \"300ms\"\nidle = \"300ms\"\n";
+const SHORT: &str = "[limits]\nconnect = \"1s\"\nfirst_byte = \"1s\"\nidle = \"1s\"\n";
 
 /// A gateway before one server, `s`, that does what `script` says.
 async fn before(

@@ -12,7 +12,7 @@ use serde::Serialize;
 use self::{
     proxy::ProxyReport,
     servers::{GrantReport, ServerReport},
-    settings::{access_mode, agents, egress, identity, keyring, mark, name_servers, web},
+    settings::{access_mode, agents, egress, identity, keyring, mark, name_servers, offer, web},
     warnings::{readable, warnings},
 };
 use crate::{
@@ -38,9 +38,14 @@ pub(super) struct Report {
     web: String,
     /// What clients are registered with; `None` where no server wants one.
     redirect_uri: Option<String>,
+    /// Where authorization servers read about this client; `None` where no document is served.
+    client_metadata_url: Option<String>,
+    /// Where a browser may be sent back to.
+    return_to: Vec<String>,
     identity: String,
     name_servers: Vec<String>,
     access_mode: &'static str,
+    offer: &'static str,
     state_dir: String,
     store: String,
     keyring: String,
@@ -82,9 +87,21 @@ impl Report {
             redirect_uri: public_url
                 .filter(|_| connects)
                 .map(|url| auth::redirect_uri(&url)),
+            client_metadata_url: settings
+                .connect
+                .client_metadata_url
+                .as_deref()
+                .map(str::to_owned),
+            return_to: settings
+                .connect
+                .return_to
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             identity: identity(&settings.identity.method),
             name_servers: name_servers(settings),
             access_mode: access_mode(policy.access_mode),
+            offer: offer(settings.offer),
             state_dir: settings.state_dir.display().to_string(),
             store: format!("sqlite:{}", settings.store.display()),
             keyring: keyring(settings),
@@ -117,12 +134,19 @@ impl Report {
         if let Some(uri) = &self.redirect_uri {
             rows.row("redirect", uri);
         }
+        if let Some(url) = &self.client_metadata_url {
+            rows.row("document", url);
+        }
+        if !self.return_to.is_empty() {
+            rows.list("return_to", self.return_to.iter().cloned());
+        }
         rows.row("identity", &self.identity);
         rows.list("dns", self.name_servers.iter().cloned());
         rows.row(
             "access",
             &format!("TOOLS_ACCESS_MODE: {}", self.access_mode),
         );
+        rows.row("offer", self.offer);
         rows.row("state", &self.state_dir);
         rows.row("store", &self.store);
         rows.row("keyring", &self.keyring);

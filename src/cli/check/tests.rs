@@ -69,6 +69,7 @@ identity  keys
 dns       10.0.0.53:53
           10.1.0.53:53 for corp.example
 access    TOOLS_ACCESS_MODE: admins, whatever files say
+offer     allowed: every server that a caller may use
 state     /nonexistent/state
 store     sqlite:/nonexistent/state/tollgate.db
 keyring   /nonexistent/state/keyring, guarded by the mode of the file alone

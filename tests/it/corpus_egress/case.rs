@@ -14,8 +14,8 @@ use crate::support::nameserver::{Question, Reply};
 
 /// Shorter than the silence of any case, longer than any answer.
 pub(super) const PATIENCE: Patience = Patience {
-    whole: Duration::from_millis(1500),
-    behind: Duration::from_millis(500),
+    whole: Duration::from_secs(4),
+    behind: Duration::from_millis(1500),
 };
 
 #[derive(Deserialize)]

@@ -20,8 +20,8 @@ use crate::support::{
 };
 
 const SHORT: Patience = Patience {
-    whole: Duration::from_millis(400),
-    behind: Duration::from_millis(100),
+    whole: Duration::from_secs(2),
+    behind: Duration::from_millis(500),
 };
 
 fn name(text: &str) -> Name {

@@ -379,7 +379,7 @@ async fn the_deadline_ends_it_in_every_phase() {
         })
         .await;
         let permit = place.permit(TOKEN);
-        let short = Duration::from_millis(50);
+        let short = Duration::from_millis(500);
         let failed = post_until(&place.egress, &permit, 1024, short).await;
         let failed = failed.unwrap_err();
         assert_eq!(failed.error.code().as_str(), "egress.call_timeout");

@@ -93,7 +93,7 @@ async fn servers_that_hang() {
 #[tokio::test]
 async fn calls_that_take_too_long() {
     suffer(
-        "[limits]\ntimeout = \"400ms\"\n",
+        "[limits]\ntimeout = \"1s\"\n",
         vec![
             ("no answer", vec![Step::Hang], "egress.call_timeout"),
             (

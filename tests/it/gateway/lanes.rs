@@ -242,7 +242,7 @@ async fn waiting_counts_against_the_calls_own_time() {
     let quick = Tools::start(|_| None).await;
     let policy = Policy::local("[limits]\nrunning = 1\n")
         .server("slow", slow.address, "", "")
-        .server("s", quick.address, "", "[limits]\ntimeout = \"300ms\"\n");
+        .server("s", quick.address, "", "[limits]\ntimeout = \"1s\"\n");
     let gate = Gate::start(&policy);
     let running = begin(&gate, numbered(&Agent::modern("slow"), "get_fault", 0)).await;
     signals.came.wait().await;

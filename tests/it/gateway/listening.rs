@@ -36,7 +36,7 @@ async fn neither_silence_nor_length_ends_it() {
     // A call that hangs is given up after the same silence; by then the stream has been silent for as long.
     let hanging = gate.send(agent.request("1", "tools/call", r#""name":"get_fault""#));
     drop(hanging.await);
-    tokio::time::sleep(std::time::Duration::from_millis(600)).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
     more.open();
     for _ in 0..2_000 {
         assert_eq!(stream.event().await.as_deref(), Some(CHANGED));

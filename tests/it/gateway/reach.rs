@@ -192,7 +192,7 @@ async fn calls_that_are_not_answered_shut_the_server_for_nobody_else() {
     ];
     let limits = "access = \"everyone\"";
     let policy = Policy::keys(&keys, "");
-    let short = "[limits]\nfirst_byte = \"100ms\"\n";
+    let short = "[limits]\nfirst_byte = \"500ms\"\n";
     let gate = Gate::start(&policy.server("s", tools.address, limits, short));
     let [ann, bob] = ["tg_one", "tg_two"].map(|key| Agent::modern("s").with_key(key));
     ann.good(&gate).await;

@@ -219,7 +219,7 @@ async fn a_server_that_refuses_the_return_has_not_answered() {
 #[tokio::test]
 async fn a_return_ends_with_its_call() {
     let script = server(closing(), |_, _| vec![Step::Hang]);
-    let (tools, gate) = before(script, "[limits]\ntimeout = \"500ms\"\n").await;
+    let (tools, gate) = before(script, "[limits]\ntimeout = \"1s\"\n").await;
     let agent = Agent::modern("s").legacy(&gate).await;
     let reply = gate.send(agent.call("1", "get_fault")).await;
     assert_eq!(agent.refusal(&reply), "egress.call_timeout");

@@ -263,7 +263,7 @@ async fn neither_silence_nor_length_ends_it_but_an_event_without_end_does() {
     let agent = Agent::modern("s");
     let mut stream = listen(&agent, &gate, "7").await;
     // Longer than a call may be silent.
-    tokio::time::sleep(std::time::Duration::from_millis(600)).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
     more.open();
     for _ in 0..2_000 {
         assert_eq!(stream.event().await, Some(changed.replace("$ID", "7")));

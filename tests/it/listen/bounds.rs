@@ -7,7 +7,7 @@ use tollgate::{listen::Limits, memory::Memory};
 use super::front::{Front, HEAD, Plan};
 
 /// Long enough for a loopback exchange, short enough for a test.
-const SHORT: Duration = Duration::from_millis(200);
+const SHORT: Duration = Duration::from_secs(1);
 
 #[tokio::test]
 async fn a_body_announced_too_large_is_not_asked_for() {

@@ -23,13 +23,13 @@ use crate::support::{
     upstream::{Connection, Upstream},
 };
 
-/// A proxy that waits for almost nothing.
+/// A proxy that waits for little.
 async fn hurried<F>(script: impl Fn(Connection) -> F + Send + 'static) -> Way
 where
     F: Future<Output = ()> + Send + 'static,
 {
     let upstream = Upstream::plain(script).await;
-    Way::with(upstream, Passes::default(), Duration::from_millis(50)).await
+    Way::with(upstream, Passes::default(), Duration::from_millis(500)).await
 }
 
 #[tokio::test]

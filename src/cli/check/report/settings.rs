@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::{
-    config::{Endpoint, Method, Settings},
+    config::{Endpoint, Method, Offer, Settings},
     policy::AccessMode,
     secret::Source,
 };
@@ -91,6 +91,15 @@ pub(super) fn name_servers(settings: &Settings) -> Vec<String> {
         lines.push(format!("{} for {}", servers.join(", "), zone.suffix));
     }
     lines
+}
+
+pub(super) fn offer(offer: Offer) -> &'static str {
+    match offer {
+        Offer::Allowed => "allowed: every server that a caller may use",
+        Offer::Connected => {
+            "connected: of these, the servers that a caller is connected to, and those that want no connection"
+        }
+    }
 }
 
 pub(super) fn access_mode(mode: AccessMode) -> &'static str {

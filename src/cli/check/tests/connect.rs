@@ -10,7 +10,8 @@ fn what_people_connect_is_told_with_what_acts() {
     let files = [
         (
             "tollgate.toml",
-            "public_url = \"https://t.example\"\n[connect]\nclient_metadata_url = \"https://u.example/client.json\"\n[vault]\nkey = \"env:KEY\"\nmark = \"/srv/marks/vault.mark\"\n",
+            "public_url = \"https://t.example\"\noffer = \"connected\"\n[connect]\nclient_metadata_url = \"https://u.example/client.json\"\n\
+             return_to = [\"https://app.example/done\", \"https://two.example/\"]\n[vault]\nkey = \"env:KEY\"\nmark = \"/srv/marks/vault.mark\"\n",
         ),
         ("servers/m.toml", server),
         (
@@ -43,6 +44,9 @@ fn what_people_connect_is_told_with_what_acts() {
         "          login.microsoftonline.com port 443 for oauth:m (egress.toml:5: [[private]])\n",
         "web       127.0.0.1:8703, plain, reached at https://t.example\n",
         "redirect  https://t.example/oauth/callback\n",
+        "document  https://u.example/client.json\n",
+        "return_to https://app.example/done\n          https://two.example/\n",
+        "offer     connected: of these, the servers that a caller is connected to, and those that want no connection\n",
         "keyring   /nonexistent/state/keyring, sealed by the key in env:KEY\n",
         "mark      /srv/marks/vault.mark\n",
         "warning   the key of the keyring is in the variable KEY, which other programs of this user can read; use \
@@ -65,6 +69,8 @@ fn what_people_connect_is_told_with_what_acts() {
         serde_json::json!(["entra"])
     );
     assert_eq!(json["redirect_uri"], "https://t.example/oauth/callback");
+    assert_eq!(json["client_metadata_url"], "https://u.example/client.json");
+    assert_eq!(json["return_to"][1], "https://two.example/");
 }
 
 #[test]
