@@ -3,13 +3,14 @@
 # python_env DIR: a virtual environment with tests/DIR/requirements.txt, at tests/.tools/DIR.
 python_env() {
     local wanted="tests/$1/requirements.txt" home="tests/.tools/$1"
-    cmp -s "$wanted" "$home/installed.txt" && return
+    # Its programs name the place where it was made, and do not run from another.
+    { pwd && cat "$wanted"; } | cmp -s - "$home/installed.txt" && return
     rm -rf "$home"
     # Debian's Python comes without what makes environments.
     python3 -c "import ensurepip" 2>/dev/null || debian_package python3-venv
     python3 -m venv "$home"
     "$home/bin/pip" install --quiet --no-deps --disable-pip-version-check --requirement "$wanted"
-    cp "$wanted" "$home/installed.txt"
+    { pwd && cat "$wanted"; } >"$home/installed.txt"
 }
 
 # npm_tree DIR: the packages of tests/DIR/package-lock.json, at tests/.tools/DIR/node_modules.
