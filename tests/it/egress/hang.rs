@@ -6,6 +6,8 @@ use super::{fetch, permit, way_out};
 use crate::support::{permit::Maker, upstream::Upstream};
 
 const SHORT: Duration = Duration::from_millis(50);
+/// Connecting and sending fit into it.
+const WHOLE: Duration = Duration::from_secs(1);
 
 /// Says `first` to a request, then nothing.
 async fn stops_after(first: &'static str) -> Upstream {
@@ -53,7 +55,7 @@ async fn stops_within_its_body() {
 async fn the_whole_call_has_an_end_in_every_phase() {
     for begun in ["", "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf"] {
         let upstream = stops_after(begun).await;
-        let code = code(&upstream, |maker| maker.limits.call = SHORT).await;
+        let code = code(&upstream, |maker| maker.limits.call = WHOLE).await;
         assert_eq!(code, "egress.call_timeout", "after `{begun}`");
     }
 }
@@ -69,7 +71,7 @@ async fn a_stream_that_drips_ends_with_the_call() {
         }
     })
     .await;
-    let code = code(&upstream, |maker| maker.limits.call = SHORT).await;
+    let code = code(&upstream, |maker| maker.limits.call = WHOLE).await;
     assert_eq!(code, "egress.call_timeout");
 }
 
