@@ -1,6 +1,6 @@
 //! Open tunnels under a policy that has changed, or at a time that ends something.
 
-use std::time::SystemTime;
+use std::{net::IpAddr, time::SystemTime};
 
 use super::{
     Shared,
@@ -48,13 +48,13 @@ impl Shared {
             let public = "the tunnel goes by another parent proxy than others do now";
             return Err(cut(Refusal::new(Code::ParentChanged, public).into()));
         }
-        if let Some(address) = tunnel.address.get() {
-            let rules = permit.addresses();
-            let judged = rules
-                .before_resolving(&Leg::Proxy, &tunnel.target)
-                .and_then(|_| rules.judge(&Leg::Proxy, &tunnel.target, &[*address]));
-            judged.map_err(|blocked| cut(Refusal::new(blocked.code, blocked.reason).into()))?;
-        }
+        let rules = permit.addresses();
+        // Where a parent proxy resolves the name, no address is known: the name alone is judged.
+        let of_address = |address: &IpAddr| rules.judge(&Leg::Proxy, &tunnel.target, &[*address]);
+        let judged = rules
+            .before_resolving(&Leg::Proxy, &tunnel.target)
+            .and_then(|_| tunnel.address.get().map(of_address).transpose());
+        judged.map_err(|blocked| cut(Refusal::new(blocked.code, blocked.reason).into()))?;
         Ok(Standing::new(&caller, &permit))
     }
 }

@@ -123,3 +123,47 @@ async fn what_goes_by_another_parent_proxy_than_now_is_cut() {
         "outcome refused egress.parent_changed policy"
     );
 }
+
+/// A name that the parent proxy resolves: no address of it is known here, and its name alone is judged.
+#[tokio::test]
+async fn a_name_that_is_no_longer_open_is_cut_where_a_parent_resolves_it() {
+    let (parent, at_parent) = target().await;
+    let settings =
+        format!("[egress.parent]\nurl = \"http://{at_parent}\"\nparent_resolves = true\n");
+    let granted = rule("db.internal", 443, OPAQUE);
+    let rules = format!("{granted}[[allow]]\nhost = \"public.example:443\"\n{OPAQUE}\n");
+    let gate = Gate::start(&Policy::local(&settings).file("egress.toml", rules.clone()));
+    let open = async |name: &str| {
+        let (opened, accepted) = tokio::join!(Client::connect(&gate, name, ""), async {
+            let (accepted, _) = patiently(parent.accept()).await.unwrap();
+            let mut accepted = Client(accepted);
+            let asked = accepted.head().await;
+            assert!(asked.starts_with(&format!("CONNECT {name} ")), "{asked}");
+            accepted.send("HTTP/1.1 200 OK\r\n\r\n").await;
+            accepted
+        });
+        let (client, head) = opened;
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+        (client, accepted)
+    };
+    let (mut goes, _held) = open("db.internal:443").await;
+    let (mut stays, mut beyond) = open("public.example:443").await;
+    change(
+        &gate,
+        "egress.toml",
+        &rules.replace(
+            "[[private]]\nhost = \"db.internal\"\nport = 443\nfor = [\"proxy\"]\n",
+            "",
+        ),
+    );
+    assert_eq!(goes.rest().await, b"");
+    stays.send("still here").await;
+    assert_eq!(beyond.exactly(10).await, b"still here");
+    eventually("it is recorded", || told(&gate.records()).len() == 3).await;
+    assert_eq!(
+        told(&gate.records())[2],
+        "outcome refused egress.name_blocked policy"
+    );
+    drop(stays);
+    gate.stop().await;
+}
