@@ -140,8 +140,8 @@ pub enum Answer {
     Removed(Removed),
     /// To `secrets`.
     Secrets(Vec<SharedSecret>),
-    /// To `secret_fits`: which it would be.
-    SecretFits(SecretOf),
+    /// To `secret_fits`: it would be kept.
+    SecretFits,
     /// To `secret_set` and `secret_remove`: which it was.
     SecretChanged(SecretOf),
     /// To `keys`.

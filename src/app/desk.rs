@@ -60,7 +60,7 @@ impl Control for Desk {
             Request::Connections => connections::list(core).await,
             Request::ServerRemove { server } => connections::remove(core, &server).await,
             Request::Secrets => secrets::list(core).await,
-            Request::SecretFits { of } => secrets::fits(core, of),
+            Request::SecretFits { of } => secrets::fits(core, &of),
             Request::SecretSet { of, secret } => secrets::set(core, of, secret.0.as_bytes()).await,
             Request::SecretRemove { of } => secrets::remove(core, of).await,
             Request::Keys { change } => match keys::in_process(core, change).await {

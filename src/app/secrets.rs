@@ -34,16 +34,11 @@ pub(super) async fn wrong(core: &Core) -> Vec<SharedSecret> {
 }
 
 /// Whether one would be kept for a server.
-pub(super) fn fits(core: &Core, of: SecretOf) -> Answer {
+pub(super) fn fits(core: &Core, of: &SecretOf) -> Answer {
     let policy = &core.reloader.current_full().policy;
-    let fitting = meant(policy, &of).and_then(|(server, tenant)| {
-        Connections::takes_shared(server, &tenant)?;
-        Ok(SecretOf {
-            tenant: Some(tenant.to_string()),
-            ..of
-        })
-    });
-    fitting.map_or_else(|refusal| failed(&refusal), Answer::SecretFits)
+    let fitting = meant(policy, of)
+        .and_then(|(server, tenant)| Ok(Connections::takes_shared(server, &tenant)?));
+    fitting.map_or_else(|refusal| failed(&refusal), |()| Answer::SecretFits)
 }
 
 /// Keeps one for a server.

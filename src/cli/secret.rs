@@ -81,7 +81,9 @@ fn set(of: Of) -> Result<(), Exit> {
     let (which, of, json) = of.parts();
     if read::is_typed() {
         // Nobody types a secret for a server that takes none.
-        which.ask(Request::SecretFits { of: of.clone() })?;
+        let Answer::SecretFits = which.ask(Request::SecretFits { of: of.clone() })? else {
+            return Err(Exit::Internal);
+        };
     }
     let secret = read::secret(&of.server)?;
     let changed = changed(which.ask(Request::SecretSet { of, secret })?)?;
